@@ -1,0 +1,133 @@
+/*
+ * What ran: processes, threads, and who has what mapped, as tables that follow the records.
+ *
+ * The caller applies events in the order of their time (src/record merges them), so the tables are
+ * always "now" and no history is kept: a sample is looked up between the events around it. Pure:
+ * knows no process but by number, reads nothing, keeps what it is told.
+ *
+ *     process --> maps (sorted, disjoint mappings; shared by forked children until one changes)
+ *        ^            `-> dso (a file, the kernel, the vdso, anonymous memory)
+ *     thread
+ *
+ * All ids are dense u32s, valid until target_done(); TARGET_NONE is no id. Processes that are dead
+ * give their maps back at once and their slot when pids are reused or the table is full.
+ */
+#pragma once
+
+#include "base/hash.h"
+#include "base/strings.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TARGET_NONE UINT32_MAX
+
+enum { TARGET_MAPPINGS_LIMIT = 1 << 20, TARGET_BUILD_ID_MAX = 20 };
+
+enum dso_kind {
+	DSO_FILE, /* an ELF file (or another file that is mapped executable) */
+	DSO_KERNEL, /* [kernel.kallsyms] */
+	DSO_KMODULE, /* [ext4]: a loaded module, mapped at its run-time address */
+	DSO_VDSO, /* [vdso] */
+	DSO_ANON, /* //anon, [heap], [stack], /memfd: without an ELF, /dev/zero: JIT code */
+};
+
+/* What makes a dso itself: two records with equal keys name the same object. */
+struct dso_key {
+	enum dso_kind kind;
+	uint32_t path; /* id in target.strings */
+	uint32_t maj, min; /* 0 where a build id was given in place of the inode */
+	uint64_t ino, ino_generation;
+	uint8_t build_id[TARGET_BUILD_ID_MAX];
+	uint8_t build_id_bytes;
+	uint32_t anon_pid; /* DSO_ANON: the process, since its code is its own; else 0 */
+};
+
+struct dso {
+	struct dso_key key;
+	/* The first mapping seen: where a live process shows the file (/proc/PID/map_files). */
+	uint32_t pid;
+	uint64_t map_start, map_end;
+	uint64_t reloc; /* DSO_KERNEL: the run-time address of _stext when recorded, or 0 */
+};
+
+/* [start, end) of run-time addresses; file offset = addr - start + pgoff. */
+struct mapping {
+	uint64_t start, end, pgoff;
+	uint32_t dso;
+	uint32_t prot; /* PROT_*, 0 where the record does not say */
+};
+
+/* Sorted by start, disjoint. Shared between processes: change only through target_map(). */
+struct maps {
+	uint32_t refs, count, cap;
+	struct mapping *at;
+};
+
+struct process {
+	int32_t pid;
+	uint32_t parent; /* process id, or TARGET_NONE */
+	uint32_t comm; /* string of the main thread */
+	struct maps *maps; /* NULL: none */
+	bool alive;
+	bool known; /* its maps were told from its beginning, or read from /proc; else ask */
+	uint32_t generation; /* changes with every change of its maps: tags caches */
+};
+
+struct thread {
+	int32_t tid;
+	uint32_t process;
+	uint32_t comm;
+	bool alive;
+};
+
+struct target {
+	struct strings strings;
+	struct process *processes;
+	uint32_t process_count, process_cap;
+	struct thread *threads;
+	uint32_t thread_count, thread_cap;
+	struct dso *dsos;
+	uint32_t dso_count, dso_cap;
+	struct hash_index by_pid, by_tid, by_dso; /* live processes and threads only */
+	struct maps *kernel; /* the kernel's and its modules' mappings, for all processes */
+	uint64_t refused; /* events dropped because a table was full or memory was out */
+};
+
+/* A zeroed struct is a valid empty target. */
+void target_done(struct target *target);
+
+/*
+ * The live process or thread with that number; made when it is not there (known = false, comm "").
+ * TARGET_NONE when memory is out (counted in `refused`). target_thread() also moves a thread that
+ * was believed in another process: pids are reused.
+ */
+uint32_t target_process(struct target *target, int32_t pid);
+uint32_t target_thread(struct target *target, int32_t pid, int32_t tid);
+
+/*
+ * Events, applied in the order of their time. 0, -ENOMEM or -ENOSPC (also counted in `refused`).
+ *
+ * fork: pid == ppid is a new thread, else a new process that shares its parent's maps (and is
+ *       known when the parent is). The new thread inherits the name of `ptid`.
+ * exit: the thread is dead; the process when its last thread is.
+ * comm: renames; with `exec` the process also loses its maps, and is known.
+ * map:  replaces what it overlaps. pid -1 is the kernel.
+ */
+int target_fork(struct target *target, int32_t ppid, int32_t ptid, int32_t pid, int32_t tid);
+int target_exit(struct target *target, int32_t pid, int32_t tid);
+int target_comm(struct target *target, int32_t pid, int32_t tid, const char *comm, bool exec);
+int target_map(struct target *target, int32_t pid, const struct mapping *mapping);
+
+/* The dso with that key; made when it is not there. 0 or -ENOMEM, -ENOSPC. */
+int target_dso(struct target *target, const struct dso_key *key, uint32_t *ret_dso);
+
+/* DSO_* by the name that a mapping record carries: "[kernel.kallsyms]_text", "[vdso]", "//anon". */
+enum dso_kind dso_kind_of(const char *filename, bool in_kernel);
+
+/* The mapping that holds a user (kernel) address; NULL: none. Valid until the next event. */
+const struct mapping *target_find(const struct target *target, uint32_t process, uint64_t addr);
+const struct mapping *target_find_kernel(const struct target *target, uint64_t addr);
+
+/* Removes everything from the maps of a process, for a fresh reading of /proc. */
+void target_unmap_all(struct target *target, uint32_t process);
