@@ -5,14 +5,16 @@
  *     mapping:  | metadata page |  data page 0 .. 2^n - 1  |
  *                 data_head, data_tail: bytes ever written / read, not wrapped
  *
- * The kernel (or softperf) writes at data_head; we read from data_tail up to a head that was read
- * with acquire, and give room back by a release store to data_tail. A record that wraps around the
- * end of the data is stitched into a buffer of the ring's own.
+ * The kernel (or softperf) writes at data_head; we read from data_tail up to a head that was
+ * read with acquire, and give room back by a release store to data_tail. A record that wraps
+ * around the end of the data is stitched into a buffer of the ring's own.
  *
  * One thread reads a ring at a time. All functions return 0 or more, or a negative errno.
  */
 #ifndef WICK_PERF_RINGBUF_H
 #define WICK_PERF_RINGBUF_H
+
+#include <wick/api.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,25 +26,25 @@ extern "C" {
 struct perf_ringbuf;
 
 /*
- * Maps the ring of an event with `pages` data pages (a power of two; -EINVAL otherwise). The event
- * stays the caller's; the ring is the caller's until perf_ringbuf_close().
- * -EPERM: above RLIMIT_MEMLOCK plus kernel.perf_event_mlock_kb a CPU: ask for less.
- * -EINVAL also for an inherited event without a CPU. -ENOMEM.
+ * Maps the ring of an event with `pages` data pages (a power of two; -EINVAL otherwise). The
+ * event stays the caller's; the ring is the caller's until perf_ringbuf_close(). -EPERM: above
+ * RLIMIT_MEMLOCK plus kernel.perf_event_mlock_kb a CPU: ask for less. -EINVAL also for an
+ * inherited event without a CPU. -ENOMEM.
  */
-int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring);
+WICK_API int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring);
 
 /*
  * Where the writer and the reader are, in bytes since the ring was made (acquire on the head).
  * head - tail bytes are waiting.
  */
-void perf_ringbuf_head_tail(const struct perf_ringbuf *ring, uint64_t *ret_head,
-	uint64_t *ret_tail);
+WICK_API void perf_ringbuf_head_tail(
+	const struct perf_ringbuf *ring, uint64_t *ret_head, uint64_t *ret_tail);
 
 /* Unmaps and frees; NULL is fine. */
-void perf_ringbuf_close(struct perf_ringbuf *ring);
+WICK_API void perf_ringbuf_close(struct perf_ringbuf *ring);
 
 /* The size of the data area in bytes. */
-size_t perf_ringbuf_size(const struct perf_ringbuf *ring);
+WICK_API size_t perf_ringbuf_size(const struct perf_ringbuf *ring);
 
 /*
  * The iterator.
@@ -58,24 +60,26 @@ size_t perf_ringbuf_size(const struct perf_ringbuf *ring);
  * until the next perf_ringbuf_peek() behind perf_ringbuf_next().
  */
 
-/* Reads data_head with acquire; what was written before it is visible. Returns bytes waiting. */
-uint64_t perf_ringbuf_fetch(struct perf_ringbuf *ring);
+/* Reads data_head with acquire; what was written before it is visible. Returns bytes waiting.
+ */
+WICK_API uint64_t perf_ringbuf_fetch(struct perf_ringbuf *ring);
 
 /*
  * The record at the reading position: its size in bytes, 0 when all that was fetched has been
  * read, or -EBADMSG when the bytes there are no record (a size below 8 or beyond the head: the
- * ring was overwritten); nothing behind that point can be read, and perf_ringbuf_skip() gives it up.
+ * ring was overwritten); nothing behind that point can be read, and perf_ringbuf_skip() gives
+ * it up.
  */
-int perf_ringbuf_peek(struct perf_ringbuf *ring, const void **ret_record);
+WICK_API int perf_ringbuf_peek(struct perf_ringbuf *ring, const void **ret_record);
 
 /* Steps over the record that was peeked. */
-void perf_ringbuf_next(struct perf_ringbuf *ring);
+WICK_API void perf_ringbuf_next(struct perf_ringbuf *ring);
 
 /* Gives up everything fetched; returns how many bytes that were. */
-uint64_t perf_ringbuf_skip(struct perf_ringbuf *ring);
+WICK_API uint64_t perf_ringbuf_skip(struct perf_ringbuf *ring);
 
 /* Stores the reading position to data_tail with release. */
-void perf_ringbuf_release(struct perf_ringbuf *ring);
+WICK_API void perf_ringbuf_release(struct perf_ringbuf *ring);
 
 #ifdef __cplusplus
 }

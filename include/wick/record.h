@@ -2,13 +2,15 @@
  * PERF_RECORD_*: bytes into structs, by the attr of the event that wrote them.
  *
  * Which fields a SAMPLE has, and which trailer the other records carry, is decided by attr bits
- * (perf_event_open(2)); a `wick_layout` is those bits with the offsets worked out. Decoding copies
- * nothing: strings and arrays point into the record and live as long as it does.
+ * (perf_event_open(2)); a `wick_layout` is those bits with the offsets worked out. Decoding
+ * copies nothing: strings and arrays point into the record and live as long as it does.
  *
  * Records need no alignment. Pure functions, any thread.
  */
 #ifndef WICK_RECORD_H
 #define WICK_RECORD_H
+
+#include <wick/api.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,22 +29,22 @@ struct wick_layout {
 	uint64_t read_format; /* PERF_FORMAT_* */
 	uint64_t branch_sample_type;
 	uint64_t regs_user, regs_intr; /* register masks */
-	bool sample_id_all; /* the other records carry a trailer */
-	uint16_t trailer_bytes; /* its size */
+	bool sample_id_all;	       /* the other records carry a trailer */
+	uint16_t trailer_bytes;	       /* its size */
 	/* Fixed places in a SAMPLE; 0: not there. */
 	uint16_t ip_off, tid_off, time_off, id_off, cpu_off, period_off;
 	/* Places in the trailer, counted back from the record's end; 0: not there. */
 	uint16_t back_tid, back_time, back_id, back_cpu;
 };
 
-/* -EINVAL: a sample_type with bits that nobody knows (their size is unknown, too). */
-int wick_layout_init(struct wick_layout *layout, const struct perf_event_attr *attr);
+/* -EINVAL: sample_type or read_format bits that nobody knows (their size is unknown, too). */
+WICK_API int wick_layout_init(struct wick_layout *layout, const struct perf_event_attr *attr);
 
 /* Who and when; `have` holds the PERF_SAMPLE_* bits of the fields that are there. */
 struct wick_sample_id {
 	uint64_t have;
 	uint64_t time; /* ns, in the event's clock */
-	uint64_t id; /* of the event (PERF_SAMPLE_ID or IDENTIFIER) */
+	uint64_t id;   /* of the event (PERF_SAMPLE_ID or IDENTIFIER) */
 	uint64_t stream_id;
 	uint32_t pid, tid; /* -1: the task is gone */
 	uint32_t cpu;
@@ -62,14 +64,41 @@ static inline uint64_t wick_word(struct wick_words words, uint64_t i)
 	return value;
 }
 
-/* PERF_SAMPLE_READ and PERF_RECORD_READ. */
+/*
+ * PERF_SAMPLE_READ and PERF_RECORD_READ: n entries of entry_words words. Word 0 of an entry is
+ * the value; where the id and the lost count stand depends on the format (without
+ * PERF_FORMAT_GROUP the times stand in between), so take them with wick_read_value(), _id() and
+ * _lost().
+ */
 struct wick_read {
 	uint64_t time_enabled, time_running; /* ns; 0 where read_format has them not */
-	uint64_t n; /* values: 1, or the group's */
-	const void *values; /* n entries of entry_words words: value, then id, then lost */
+	uint64_t n;			     /* entries: 1, or the group's */
+	const void *values;
 	uint32_t entry_words;
+	uint8_t id_word, lost_word;
 	bool has_id, has_lost;
 };
+
+static inline uint64_t wick_read_word(const struct wick_read *read, uint64_t i, uint32_t word)
+{
+	return wick_word((struct wick_words){read->values, 0}, i * read->entry_words + word);
+}
+
+static inline uint64_t wick_read_value(const struct wick_read *read, uint64_t i)
+{
+	return wick_read_word(read, i, 0);
+}
+
+/* 0 when the format has no ids; likewise for the lost count. */
+static inline uint64_t wick_read_id(const struct wick_read *read, uint64_t i)
+{
+	return read->has_id ? wick_read_word(read, i, read->id_word) : 0;
+}
+
+static inline uint64_t wick_read_lost(const struct wick_read *read, uint64_t i)
+{
+	return read->has_lost ? wick_read_word(read, i, read->lost_word) : 0;
+}
 
 struct wick_regs {
 	uint64_t abi; /* PERF_SAMPLE_REGS_ABI_*; NONE: no registers follow */
@@ -88,10 +117,10 @@ struct wick_sample {
 	struct wick_words branches; /* three words each: from, to, flags */
 	struct wick_words branch_counters;
 	struct wick_regs regs_user, regs_intr;
-	const void *stack; /* the copied piece of the user stack */
+	const void *stack;    /* the copied piece of the user stack */
 	uint64_t stack_bytes; /* really copied (dyn_size) */
 	uint64_t stack_asked; /* reserved in the record */
-	uint64_t weight; /* with WEIGHT_STRUCT: var1_dw | var2_w << 32 | var3_w << 48 */
+	uint64_t weight;      /* with WEIGHT_STRUCT: var1_dw | var2_w << 32 | var3_w << 48 */
 	uint64_t data_src, transaction, phys_addr, cgroup;
 	uint64_t data_page_size, code_page_size;
 	const void *aux;
@@ -196,21 +225,21 @@ struct wick_record {
 
 /*
  * Decodes one record of at most `len` bytes. Returns its size; -EBADMSG when the record is cut,
- * lies about a length inside it, or has a string without an end; -ENOTSUP for a type that is not
- * the kernel's (perf.data's own, or newer than this library): type, misc and size are set then,
- * so that it can be skipped and counted.
+ * lies about a length inside it, or has a string without an end; -ENOTSUP for a type that is
+ * not the kernel's (perf.data's own, or newer than this library): type, misc and size are set
+ * then, so that it can be skipped and counted.
  */
-int wick_record_decode(const struct wick_layout *layout, const void *record, size_t len,
-	struct wick_record *ret_record);
+WICK_API int wick_record_decode(const struct wick_layout *layout, const void *record,
+	size_t len, struct wick_record *ret_record);
 
 /* The time of a record without decoding it; 0 when it has none. The record is whole. */
-uint64_t wick_record_time(const struct wick_layout *layout, const void *record);
+WICK_API uint64_t wick_record_time(const struct wick_layout *layout, const void *record);
 
 /* The event id of a record without decoding it; 0 when it has none. */
-uint64_t wick_record_id(const struct wick_layout *layout, const void *record);
+WICK_API uint64_t wick_record_id(const struct wick_layout *layout, const void *record);
 
 /* "SAMPLE", "MMAP2", ...; "?" for an unknown type. */
-const char *wick_record_type_name(uint32_t type);
+WICK_API const char *wick_record_type_name(uint32_t type);
 
 #ifdef __cplusplus
 }

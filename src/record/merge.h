@@ -4,10 +4,10 @@
  * Invariant. The caller reads the clock (`limit_ns` = now - slack), *then* fetches every ring.
  * Whatever carries a time <= limit_ns was committed before its ring was fetched, as long as no
  * writer sleeps longer than `slack` between taking the time and committing. So merge_next() may
- * hand out everything up to the limit, smallest time first, and what is younger waits in its ring
- * for the next round: nothing is copied. A record whose time is smaller than one that was handed
- * out already is handed out at once and counted (`late`); inside one ring the order of writing is
- * kept, whatever the times say.
+ * hand out everything up to the limit, smallest time first, and what is younger waits in its
+ * ring for the next round: nothing is copied. A record whose time is smaller than one that was
+ * handed out already is handed out at once and counted (`late`); inside one ring the order of
+ * writing is kept, whatever the times say.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct merge_input {
 	/* the merge's own */
 	const void *record;
 	uint64_t time; /* of `record`, never below that of the one before */
-	int size; /* 0: not peeked; < 0: broken */
+	int size;      /* 0: not peeked; < 0: broken */
 };
 
 struct merge {
@@ -35,7 +35,7 @@ struct merge {
 	uint32_t *heap; /* inputs that have a record, smallest time on top */
 	uint32_t heap_count;
 	uint64_t last_ns; /* of the last record handed out */
-	uint64_t late; /* records handed out after a younger one */
+	uint64_t late;	  /* records handed out after a younger one */
 };
 
 /* Takes `count` inputs (copied). 0 or -ENOMEM. merge_done() takes a zeroed struct, too. */
@@ -46,11 +46,11 @@ void merge_done(struct merge *merge);
 void merge_round(struct merge *merge);
 
 /*
- * The next record with a time <= limit_ns (UINT64_MAX: everything). Its size, and which input it
- * came from; 0: the round is over; -EBADMSG: the ring *ret_input is broken at this point (it takes
- * no further part until the next round; skip it). The record is valid until merge_pop(), which
- * steps over it: call them in turn.
+ * The next record with a time <= limit_ns (UINT64_MAX: everything). Its size, and which input
+ * it came from; 0: the round is over; -EBADMSG: the ring *ret_input is broken at this point (it
+ * takes no further part until the next round; skip it). The record is valid until merge_pop(),
+ * which steps over it: call them in turn.
  */
-int merge_next(struct merge *merge, uint64_t limit_ns, const void **ret_record,
-	uint32_t *ret_input);
+int merge_next(
+	struct merge *merge, uint64_t limit_ns, const void **ret_record, uint32_t *ret_input);
 void merge_pop(struct merge *merge);
