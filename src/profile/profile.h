@@ -7,11 +7,11 @@
  *        `--> thread, event
  *
  * A stack is a leaf-ward path: (parent stack, frame); the root's parent is PROFILE_NONE. Equal
- * paths have one id. Frames are addresses in modules; names come later, once per frame, as "lines":
- * the innermost inlined function first, the function that really was called last.
+ * paths have one id. Frames are addresses in modules; names come later, once per frame, as
+ * "lines": the innermost inlined function first, the function that really was called last.
  *
- * Ids are valid until profile_done(). Adding returns 0 or -ENOMEM or -ENOSPC (a table's limit, counted in
- * `refused`).
+ * Ids are valid until profile_done(). Adding returns 0 or -ENOMEM or -ENOSPC (a table's limit,
+ * counted in `refused`).
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum module_kind {
 	MODULE_KERNEL,
 	MODULE_KMODULE,
 	MODULE_VDSO,
-	MODULE_ANON, /* JIT code and the like: frame addresses are run-time addresses */
+	MODULE_ANON,   /* JIT code and the like: frame addresses are run-time addresses */
 	MODULE_MARKER, /* holds the frames that are no code: [unknown], [truncated: ...] */
 };
 
@@ -39,11 +39,11 @@ struct module {
 	uint32_t path; /* string; as the record has it */
 	uint8_t build_id[20];
 	uint8_t build_id_bytes; /* 0: none known */
-	uint32_t maj, min; /* of the file, 0 where unknown */
+	uint32_t maj, min;	/* of the file, 0 where unknown */
 	uint64_t ino;
 	int32_t pid; /* a process that had it mapped (0: none known), and where */
 	uint64_t map_start, map_end;
-	uint64_t reloc; /* MODULE_KERNEL: run-time address of _stext while recording, 0: unknown */
+	uint64_t reloc; /* MODULE_KERNEL: _stext's run-time address while recording, or 0 */
 };
 
 /*
@@ -56,8 +56,8 @@ struct frame {
 	uint32_t module;
 	uint32_t first_line; /* index in profile.lines; PROFILE_NONE: not resolved (yet) */
 	uint16_t line_count;
-	bool caller; /* a return address: the call is the instruction before it */
-	bool resolved; /* the symbolizer has been here, with or without success */
+	bool caller;	 /* a return address: the call is the instruction before it */
+	bool resolved;	 /* the symbolizer has been here, with or without success */
 	uint32_t marker; /* string, MODULE_MARKER only: "[truncated: copy exhausted]" */
 };
 
@@ -68,7 +68,7 @@ struct line {
 };
 
 struct function {
-	uint32_t name; /* string: as people read it (demangled), whole */
+	uint32_t name;	       /* string: as people read it (demangled), whole */
 	uint32_t linkage_name; /* string: as the symbol table has it */
 	uint32_t module;
 	uint64_t addr; /* its first byte, counted as the frames of that module are */
@@ -87,14 +87,14 @@ struct profile_thread {
 };
 
 struct profile_event {
-	uint32_t name; /* string: "cpu-clock:u" */
+	uint32_t name;	   /* string: "cpu-clock:u" */
 	bool weight_is_ns; /* the period counts nanoseconds (cpu-clock, task-clock) */
 };
 
 struct sample {
 	uint64_t time_ns;
 	uint64_t weight; /* the period */
-	uint32_t stack; /* PROFILE_NONE: no stack at all */
+	uint32_t stack;	 /* PROFILE_NONE: no stack at all */
 	uint32_t thread;
 	uint16_t cpu;
 	uint16_t event;
@@ -138,18 +138,18 @@ int profile_frame(struct profile *profile, uint32_t module, uint64_t addr, bool 
 int profile_marker(struct profile *profile, const char *text, uint32_t *ret_frame);
 
 int profile_stack(struct profile *profile, uint32_t parent, uint32_t frame, uint32_t *ret_id);
-int profile_thread(struct profile *profile, int32_t pid, int32_t tid, const char *comm,
-	uint32_t *ret_id);
-int profile_event(struct profile *profile, const char *name, bool weight_is_ns,
-	uint32_t *ret_id);
+int profile_thread(
+	struct profile *profile, int32_t pid, int32_t tid, const char *comm, uint32_t *ret_id);
+int profile_event(
+	struct profile *profile, const char *name, bool weight_is_ns, uint32_t *ret_id);
 int profile_add(struct profile *profile, const struct sample *sample);
 
 /* Equal: module, linkage name and addr. */
 int profile_function(struct profile *profile, const struct function *key, uint32_t *ret_id);
 
 /* Gives a frame its lines, innermost first; n 0: nothing is known. Marks it resolved. */
-int profile_resolve(struct profile *profile, uint32_t frame, const struct line *lines,
-	uint32_t n);
+int profile_resolve(
+	struct profile *profile, uint32_t frame, const struct line *lines, uint32_t n);
 
 /*
  * The address to look a frame up by: the instruction that was executing, or that made the call
