@@ -25,8 +25,9 @@ struct merge_input {
 	const struct wick_layout *layout;
 	/* the merge's own */
 	const void *record;
-	uint64_t time; /* of `record`, never below that of the one before */
-	int size;      /* 0: not peeked; < 0: broken */
+	uint64_t time;	   /* its place: never below that of the one before in this ring */
+	uint64_t own_time; /* what it carries; 0: none */
+	int size;	   /* of `record`; 0: not peeked; < 0: broken */
 };
 
 struct merge {
@@ -34,8 +35,9 @@ struct merge {
 	uint32_t count;
 	uint32_t *heap; /* inputs that have a record, smallest time on top */
 	uint32_t heap_count;
-	uint64_t last_ns; /* of the last record handed out */
-	uint64_t late;	  /* records handed out after a younger one */
+	uint32_t broken_count; /* not yet said; the last so many slots of `heap` name them */
+	uint64_t last_ns;      /* the largest place handed out */
+	uint64_t late;	       /* records handed out after a younger one */
 };
 
 /* Takes `count` inputs (copied). 0 or -ENOMEM. merge_done() takes a zeroed struct, too. */

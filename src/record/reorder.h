@@ -41,3 +41,12 @@ void reorder_end(struct reorder *reorder); /* everything may go */
 bool reorder_next(struct reorder *reorder, struct reorder_entry *ret_entry);
 
 uint64_t reorder_late(const struct reorder *reorder); /* handed out after a younger one */
+
+/* Bytes of copied records that are held: they go as the records are handed out. */
+uint64_t reorder_held_bytes(const struct reorder *reorder);
+
+/*
+ * How many records and how many copied bytes may wait; by default 16 M and 1 GiB. For tests,
+ * and for callers that must live with less.
+ */
+void reorder_set_limit(struct reorder *reorder, uint32_t records, uint64_t bytes);
