@@ -19,7 +19,7 @@
 
 enum {
 	PERFDATA_FEATURE_QUALITY = 240, /* quality_write()'s text */
-	PERFDATA_FEATURE_NAMES = 241, /* names of the sampled frames */
+	PERFDATA_FEATURE_NAMES = 241,	/* names of the sampled frames */
 };
 
 /* One event: its attr (zero-extended to our size), its ids, its name as perf prints it. */
@@ -49,9 +49,9 @@ struct perfdata_features {
 	uint32_t build_id_count;
 	uint64_t first_sample_ns, last_sample_ns;
 	uint64_t clockid_res_ns; /* CLOCKID */
-	bool has_clock_data; /* CLOCK_DATA */
+	bool has_clock_data;	 /* CLOCK_DATA */
 	uint32_t clockid;
-	uint64_t wall_clock_ns, clockid_ns; /* read at the same moment */
+	uint64_t wall_clock_ns, clockid_ns;			   /* read at the same moment */
 	uint32_t comp_type, comp_level, comp_ratio, comp_mmap_len; /* COMPRESSED */
 	void *quality; /* PERFDATA_FEATURE_QUALITY */
 	size_t quality_bytes;
@@ -70,10 +70,16 @@ struct perfdata_info {
 	uint32_t event_count;
 	const struct perfdata_features *features; /* of a pipe: complete at its end */
 	bool is_pipe;
-	bool was_killed; /* data.size was 0: the recorder did not finish; sized by the file's end */
-	bool volatile_records; /* records are valid until the next call only (pipe, compressed) */
+	bool was_killed; /* data.size was 0: the recorder did not finish; sized by the file's
+			    end */
+	bool volatile_records; /* records are valid until the next call only: so for every file
+				  now */
 	uint64_t truncated_at; /* UINT64_MAX; else the byte at which the data ends too early */
-	uint64_t skipped_records; /* types that perf.data may hold and that are of no use here */
+	bool damaged; /* truncated_at is no end of the file: the record there has an impossible
+			 size */
+	uint32_t bad_sections; /* of the header: cut or damaged, left out */
+	uint64_t
+		skipped_records; /* types that perf.data may hold and that are of no use here */
 };
 
 /* "-" reads standard input. A sentence for what is no perf.data, or of the other byte order. */
@@ -82,16 +88,17 @@ void perfdata_close(struct perfdata_reader *reader);
 const struct perfdata_info *perfdata_info(const struct perfdata_reader *reader);
 
 /*
- * The next record in the file's order: its size, 0 at the end of the data (also of cut data: see
- * truncated_at, which is no error: what was there has been read), or a negative errno with a
- * sentence. Records of the kernel's types and FINISHED_ROUND come out; COMPRESSED ones are opened,
- * pipe headers (attr, feature, build id, event update) are taken into the info; AUXTRACE data is
- * skipped. ret_offset (may be NULL): where it stands, for messages.
+ * The next record in the file's order: its size, 0 at the end of the data (also of cut data:
+ * see truncated_at, which is no error: what was there has been read), or a negative errno with
+ * a sentence. Records of the kernel's types and FINISHED_ROUND come out; COMPRESSED ones are
+ * opened, pipe headers (attr, feature, build id, event update) are taken into the info;
+ * AUXTRACE data is skipped. ret_offset (may be NULL): where it stands, for messages.
  */
 int perfdata_next(struct perfdata_reader *reader, const void **ret_record, uint64_t *ret_offset,
 	struct error *err);
 
-/* The name of an event, from the file or made from the attr: "cycles", "cpu-clock:u", "r1a8". */
+/* The name of an event, from the file or made from the attr: "cycles", "cpu-clock:u", "r1a8".
+ */
 void perfdata_event_name(const struct perfdata_event *event, char *ret_name, size_t len);
 
 /* ---- writing */
@@ -99,7 +106,7 @@ void perfdata_event_name(const struct perfdata_event *event, char *ret_name, siz
 struct perfdata_writer;
 
 struct perfdata_writer_options {
-	const char *path; /* mode 0600; an old file is kept as path.old */
+	const char *path;		     /* mode 0600; an old file is kept as path.old */
 	const struct perfdata_event *events; /* copied */
 	uint32_t event_count;
 	int32_t owner_uid, owner_gid; /* -1: leave (SUDO_UID and SUDO_GID else) */
@@ -108,9 +115,10 @@ struct perfdata_writer_options {
 int perfdata_create(const struct perfdata_writer_options *options,
 	struct perfdata_writer **ret_writer, struct error *err);
 
-/* Appends whole records, buffered (256 KiB). A full disk: -ENOSPC once, what was written stays. */
-int perfdata_write(struct perfdata_writer *writer, const void *records, size_t len,
-	struct error *err);
+/* Appends whole records, buffered (256 KiB). A full disk: -ENOSPC once, what was written stays.
+ */
+int perfdata_write(
+	struct perfdata_writer *writer, const void *records, size_t len, struct error *err);
 /* Appends FINISHED_ROUND where something was written since the last one. */
 int perfdata_write_round(struct perfdata_writer *writer, struct error *err);
 uint64_t perfdata_bytes(const struct perfdata_writer *writer); /* of data, so far */

@@ -1,0 +1,168 @@
+/* What the files of this room share; perfdata.h is the border. */
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "perfdata/perfdata.h"
+
+#include <stdint.h>
+
+#define PERFDATA_MAGIC	     0x32454c4946524550ull /* "PERFILE2", little-endian */
+#define PERFDATA_MAGIC_1     0x454c494646524550ull /* "PERFFILE" */
+#define PERFDATA_HEADER_SIZE 104
+#define PERFDATA_PIPE_SIZE   16
+#define PERFDATA_ALIGN	     64 /* strings and file names are padded to this (perf's NAME_ALIGN) */
+
+/* Feature bits (enum in tools/perf/util/header.h). Those without a name here are skipped. */
+enum {
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_VERSION = 5,
+	FEATURE_ARCH = 6,
+	FEATURE_NRCPUS = 7,
+	FEATURE_CPUDESC = 8,
+	FEATURE_CPUID = 9,
+	FEATURE_TOTAL_MEM = 10,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_SAMPLE_TIME = 21,
+	FEATURE_CLOCKID = 23,
+	FEATURE_COMPRESSED = 27,
+	FEATURE_CLOCK_DATA = 29,
+	FEATURE_BITS = 256,
+};
+
+/* A BUILD_ID entry whose misc has this bit says in byte 20 of the id how long the id is. */
+#define MISC_BUILD_ID_SIZE (1u << 15)
+
+/* Limits of what a file may make us allocate; each is also checked against the bytes there are.
+ */
+#define LIMIT_EVENTS	65536u
+#define LIMIT_IDS	(1u << 23)
+#define LIMIT_BUILD_IDS (1u << 20)
+#define LIMIT_CMDLINE	65536u
+#define LIMIT_FEATURE	(256u << 20)
+
+/* ---- source.c: a window over a file or a stream */
+struct source {
+	int fd;
+	bool seekable; /* read by pread() at `next`; else by read() */
+	uint8_t *buf;
+	size_t at, len; /* what is not yet used: buf[at .. len) */
+	uint64_t next;	/* where the next read goes on */
+	uint64_t end;	/* nothing is read behind this byte */
+	bool ended;	/* the file or the stream has no more */
+};
+
+int source_init(struct source *source, int fd, bool seekable);
+void source_done(struct source *source);
+void source_seek(struct source *source, uint64_t offset, uint64_t end);
+/* Reads until `need` bytes (at most 64 KiB) are in the window, or the source ends. */
+int source_need(struct source *source, size_t need);
+/* Goes on behind `len` bytes; how many there really were. */
+int source_skip(struct source *source, uint64_t len, uint64_t *ret_skipped);
+
+static inline size_t source_left(const struct source *source)
+{
+	return source->len - source->at;
+}
+
+static inline uint64_t source_offset(const struct source *source)
+{
+	return source->next - source_left(source);
+}
+
+/* ---- event_table.c */
+struct event_id {
+	uint64_t id;
+	uint32_t event;
+};
+
+struct event_table {
+	struct perfdata_event *events;
+	uint32_t count, cap;
+	struct event_id *ids;
+	uint32_t id_count, id_cap;
+	struct hash_index index;
+};
+
+/* Adds an event from its attr and its ids as they stand in the file. -EBADMSG, -ENOSPC,
+ * -ENOMEM. */
+int event_table_add(struct event_table *table, struct bytes attr, struct bytes ids);
+struct perfdata_event *event_table_find(struct event_table *table, uint64_t id);
+void event_table_done(struct event_table *table);
+int event_set_name(struct perfdata_event *event, const void *name, size_t len);
+void events_free(struct perfdata_event *events, uint32_t count);
+
+/* ---- features_read.c */
+struct feature_reader {
+	struct perfdata_features features;
+	struct event_table *events; /* EVENT_DESC and EVENT_UPDATE bring names */
+	uint32_t build_id_cap;
+	uint32_t bad; /* sections that could not be decoded */
+};
+
+/* Takes the body of one section in. 0 or -ENOMEM; a section that is no good is counted. */
+int feature_take(struct feature_reader *reader, uint32_t bit, struct bytes body);
+/* One BUILD_ID entry, header included. 0, -EBADMSG, -ENOMEM. */
+int feature_take_build_id(struct feature_reader *reader, struct bytes entry);
+
+/* ---- pipe.c: records that are no events */
+enum record_kind {
+	RECORD_PASS,   /* the caller's */
+	RECORD_TAKEN,  /* taken into the info */
+	RECORD_SKIP,   /* of no use here; counted */
+	RECORD_PACKED, /* COMPRESSED: to be opened */
+};
+
+enum record_kind record_kind(uint32_t type);
+/* Takes a HEADER_ATTR, HEADER_FEATURE, HEADER_BUILD_ID or EVENT_UPDATE record in. */
+int pipe_take(struct event_table *events, struct feature_reader *features, struct bytes record);
+/* How many bytes stand behind the record that do not belong to its size. */
+uint64_t pipe_payload(struct bytes record);
+
+/* ---- decompress.c */
+struct unpacker;
+
+int unpacker_new(struct unpacker **ret_unpacker, const char *path, struct error *err);
+void unpacker_free(struct unpacker *unpacker);
+/* Lends the body of a COMPRESSED record that stands at `offset`, until it is used up. */
+void unpacker_feed(struct unpacker *unpacker, const void *bytes, size_t len, uint64_t offset);
+/* The next whole record's size, 0 when more must be fed, or -EBADMSG. Valid until the next
+ * call. */
+int unpacker_next(struct unpacker *unpacker, const uint8_t **ret_record);
+uint64_t unpacker_offset(const struct unpacker *unpacker);
+/* Bytes of a record whose end was not fed. */
+size_t unpacker_rest(const struct unpacker *unpacker);
+
+/* ---- reader.c */
+struct perfdata_reader {
+	struct source source;
+	int fd;
+	bool close_fd;
+	char *path;
+	uint64_t file_bytes;
+	uint64_t declared_end; /* of the data, as the header says; UINT64_MAX for a pipe */
+	struct event_table events;
+	struct feature_reader features;
+	struct unpacker *unpacker;
+	bool unpacking;
+	bool finished;
+	struct perfdata_info info;
+};
+
+void reader_sync_info(struct perfdata_reader *reader);
+
+/* ---- features_write.c */
+/*
+ * Encodes the feature table and the sections behind it as they stand from byte `base` of the
+ * file on; `ret_bits` says which there are. 0 or -ENOMEM.
+ */
+int features_encode(const struct perfdata_features *features,
+	const struct perfdata_event *events, uint32_t event_count, uint64_t base,
+	uint64_t ret_bits[4], struct strbuf *ret_bytes);
+/* How many bytes of the attrs are in use: what the oldest reader that can know them expects. */
+uint32_t attrs_used_bytes(const struct perfdata_event *events, uint32_t count);

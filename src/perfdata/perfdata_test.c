@@ -1,0 +1,752 @@
+#include "base/cleanup.h"
+#include "base/fileio.h"
+#include "config.h"
+#include "perfdata/perfdata_internal.h"
+#include "tests/unit_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+/* ---- making files */
+
+static uint64_t test_ids[] = {41, 42, 43};
+static struct perfdata_event test_events[2] = {
+	{.attr = {.type = PERF_TYPE_SOFTWARE,
+		 .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_IDENTIFIER,
+		 .flags = ATTR_EXCLUDE_KERNEL | ATTR_EXCLUDE_HV},
+		.ids = test_ids,
+		.id_count = 2},
+	{.attr = {.type = PERF_TYPE_RAW, .config = 0x1a8, .config3 = 7},
+		.ids = test_ids + 2,
+		.id_count = 1,
+		.name = (char *)(uintptr_t) "uops"},
+};
+
+static char *temp_dir(void)
+{
+	char *dir = strdup("/tmp/wick-perfdata-XXXXXX");
+
+	assert_non_null(dir);
+	assert_non_null(mkdtemp(dir));
+	return dir;
+}
+
+static const char *in_dir(const char *dir, const char *name)
+{
+	static char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+/* A record of `size` bytes whose body says its number. */
+static void put_record(struct strbuf *out, uint32_t type, uint16_t size, uint32_t number)
+{
+	struct perf_event_header header = {.type = type, .misc = 2, .size = size};
+	char body[65536];
+
+	memset(body, 'a' + (int)(number % 26), sizeof(body));
+	memcpy(body, &number, sizeof(number));
+	strbuf_add(out, &header, sizeof(header));
+	strbuf_add(out, body, size - sizeof(header));
+}
+
+static void put_number(struct strbuf *out, uint64_t value, size_t bytes)
+{
+	strbuf_add(out, &value, bytes);
+}
+
+static struct perfdata_reader *open_bytes(const void *bytes, size_t len, int *ret_rc)
+{
+	struct perfdata_reader *reader = NULL;
+	char path[64];
+	cleanup_close int fd = memfd_create("test", MFD_CLOEXEC);
+	struct error err = {""};
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, bytes, len), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	*ret_rc = perfdata_open(path, &reader, &err);
+	if (*ret_rc < 0) {
+		assert_null(reader);
+		assert_true(strstr(err.text, path) == err.text);
+		assert_null(strchr(err.text, '\n'));
+	}
+	return reader;
+}
+
+struct seen {
+	uint32_t records, samples, rounds;
+	uint64_t sum; /* of sizes and numbers, in order */
+	int rc;
+};
+
+static struct seen read_all(struct perfdata_reader *reader)
+{
+	struct seen seen = {0};
+	struct error err = {""};
+	const void *record;
+
+	while ((seen.rc = perfdata_next(reader, &record, NULL, &err)) > 0) {
+		struct perf_event_header header;
+		uint32_t number = 0;
+
+		memcpy(&header, record, sizeof(header));
+		assert_int_equal(header.size, seen.rc);
+		if (seen.rc >= 12)
+			memcpy(&number, (const char *)record + 8, sizeof(number));
+		seen.records++;
+		seen.samples += header.type == PERF_RECORD_SAMPLE;
+		seen.rounds += header.type == PERF_RECORD_FINISHED_ROUND;
+		seen.sum = seen.sum * 31 + number + header.size;
+	}
+	assert_true(seen.rc == 0 || err.text[0]);
+	assert_int_equal(perfdata_next(reader, &record, NULL, &err), 0);
+	return seen;
+}
+
+static struct perfdata_features test_features(void)
+{
+	static char *cmdline[] = {(char *)(uintptr_t) "wick", (char *)(uintptr_t) "record"};
+	static struct perfdata_build_id ids[] = {
+		{.pid = -1,
+			.misc = 1,
+			.bytes = {1, 2, 3, 4},
+			.len = 4,
+			.filename = (char *)(uintptr_t) "[kernel.kallsyms]"},
+		{.pid = 7,
+			.misc = 2,
+			.bytes = {9, [18] = 1, [19] = 0},
+			.len = 20,
+			.filename = (char *)(uintptr_t) "/bin/a"},
+	};
+	struct perfdata_features f = {
+		.hostname = (char *)(uintptr_t) "host",
+		.osrelease = (char *)(uintptr_t) "6.1",
+		.version = (char *)(uintptr_t) "0.1",
+		.arch = (char *)(uintptr_t) "x86_64",
+		.cpudesc = (char *)(uintptr_t) "a CPU",
+		.cpuid = (char *)(uintptr_t) "A,1",
+		.nrcpus_online = 2,
+		.nrcpus_available = 4,
+		.total_mem_kb = 12345,
+		.cmdline = cmdline,
+		.cmdline_count = 2,
+		.build_ids = ids,
+		.build_id_count = 2,
+		.first_sample_ns = 10,
+		.last_sample_ns = 20,
+		.clockid_res_ns = 1,
+		.has_clock_data = true,
+		.clockid = 1,
+		.wall_clock_ns = 1000,
+		.clockid_ns = 100,
+		.quality = (char *)(uintptr_t) "q=1",
+		.quality_bytes = 3,
+		.names = (char *)(uintptr_t) "names",
+		.names_bytes = 5,
+	};
+
+	return f;
+}
+
+/* Writes `count` samples in rounds of 10; returns the file's bytes. */
+static void write_file(
+	const char *path, uint32_t count, uint16_t size, struct strbuf *ret_bytes)
+{
+	const struct perfdata_writer_options options = {.path = path,
+		.events = test_events,
+		.event_count = 2,
+		.owner_uid = -1,
+		.owner_gid = -1};
+	struct perfdata_features features = test_features();
+	struct perfdata_writer *writer;
+	cleanup_with(strbuf_done) struct strbuf record = {0};
+	struct error err = {""};
+
+	assert_int_equal(perfdata_create(&options, &writer, &err), 0);
+	assert_int_equal(perfdata_write_round(writer, &err), 0);
+	assert_int_equal(perfdata_bytes(writer), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		strbuf_reset(&record);
+		put_record(&record, PERF_RECORD_SAMPLE, size, i);
+		assert_int_equal(perfdata_write(writer, record.text, record.len, &err), 0);
+		if (i % 10 == 9)
+			assert_int_equal(perfdata_write_round(writer, &err), 0);
+	}
+	assert_int_equal(perfdata_write_round(writer, &err), 0);
+	assert_int_equal(perfdata_write_round(writer, &err), 0);
+	assert_int_equal(perfdata_bytes(writer), (uint64_t)count * size + (count + 9) / 10 * 8);
+	assert_int_equal(perfdata_finish(writer, &features, &err), 0);
+	perfdata_writer_free(writer);
+	if (ret_bytes)
+		assert_int_equal(file_read(AT_FDCWD, path, 1 << 30, ret_bytes), 0);
+}
+
+/* ---- files */
+
+static void check_features(const struct perfdata_features *f)
+{
+	assert_string_equal(f->hostname, "host");
+	assert_string_equal(f->osrelease, "6.1");
+	assert_string_equal(f->version, "0.1");
+	assert_string_equal(f->arch, "x86_64");
+	assert_string_equal(f->cpudesc, "a CPU");
+	assert_string_equal(f->cpuid, "A,1");
+	assert_int_equal(f->nrcpus_online, 2);
+	assert_int_equal(f->nrcpus_available, 4);
+	assert_int_equal(f->total_mem_kb, 12345);
+	assert_int_equal(f->cmdline_count, 2);
+	assert_string_equal(f->cmdline[1], "record");
+	assert_int_equal(f->build_id_count, 2);
+	assert_int_equal(f->build_ids[0].len, 4);
+	assert_int_equal(f->build_ids[0].pid, -1);
+	assert_int_equal(f->build_ids[0].misc, 1);
+	assert_string_equal(f->build_ids[0].filename, "[kernel.kallsyms]");
+	assert_int_equal(f->build_ids[1].len, 20);
+	assert_int_equal(f->build_ids[1].bytes[18], 1);
+	assert_int_equal(f->first_sample_ns, 10);
+	assert_int_equal(f->last_sample_ns, 20);
+	assert_int_equal(f->clockid_res_ns, 1);
+	assert_true(f->has_clock_data);
+	assert_int_equal(f->wall_clock_ns, 1000);
+	assert_int_equal(f->clockid_ns, 100);
+	assert_int_equal(f->quality_bytes, 3);
+	assert_memory_equal(f->quality, "q=1", 3);
+	assert_int_equal(f->names_bytes, 5);
+	assert_memory_equal(f->names, "names", 5);
+}
+
+static void what_is_written_is_read(void **state)
+{
+	cleanup_free char *dir = temp_dir();
+	const char *path = in_dir(dir, "perf.data");
+	struct perfdata_reader *reader;
+	const struct perfdata_info *info;
+	struct seen seen;
+	struct error err;
+
+	(void)state;
+	write_file(path, 20000, 64, NULL); /* several buffers */
+	assert_int_equal(perfdata_open(path, &reader, &err), 0);
+	info = perfdata_info(reader);
+	assert_int_equal(info->event_count, 2);
+	assert_string_equal(info->events[0].name, "cpu-clock:u");
+	assert_string_equal(info->events[1].name, "uops");
+	assert_int_equal(info->events[0].id_count, 2);
+	assert_int_equal(info->events[0].ids[1], 42);
+	assert_int_equal(info->events[1].attr.config3, 7);
+	assert_int_equal(info->events[1].attr.size, sizeof(struct perf_event_attr));
+	check_features(info->features);
+	seen = read_all(reader);
+	assert_int_equal(seen.samples, 20000);
+	assert_int_equal(seen.rounds, 2000);
+	assert_true(info->truncated_at == UINT64_MAX);
+	assert_false(info->was_killed);
+	assert_int_equal(info->bad_sections, 0);
+	perfdata_close(reader);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void a_cut_file_is_read_up_to_the_cut(void **state)
+{
+	cleanup_free char *dir = temp_dir();
+	const char *path = in_dir(dir, "perf.data");
+	cleanup_with(strbuf_done) struct strbuf file = {0};
+	uint32_t last = 0;
+	uint64_t data, data_end;
+
+	(void)state;
+	write_file(path, 40, 64, &file);
+	memcpy(&data, file.text + 40, sizeof(data));
+	memcpy(&data_end, file.text + 48, sizeof(data_end));
+	data_end += data;
+	for (size_t len = 0; len <= file.len; len++) {
+		int rc;
+		struct perfdata_reader *reader = open_bytes(file.text, len, &rc);
+		const struct perfdata_info *info;
+		struct seen seen;
+
+		if (len < data) {
+			assert_null(reader);
+			assert_int_equal(rc, -EBADMSG);
+			continue;
+		}
+		assert_non_null(reader);
+		info = perfdata_info(reader);
+		seen = read_all(reader);
+		assert_int_equal(seen.rc, 0);
+		assert_true(seen.records >= last);
+		last = seen.records;
+		assert_int_equal(info->truncated_at == UINT64_MAX, len >= data_end);
+		assert_int_equal(info->bad_sections == 0, len == file.len);
+		if (len < data_end)
+			assert_true(info->truncated_at <= len && info->truncated_at + 64 > len);
+		perfdata_close(reader);
+	}
+	assert_int_equal(last, 44);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void flipped_bits_do_no_harm(void **state)
+{
+	cleanup_free char *dir = temp_dir();
+	const char *path = in_dir(dir, "perf.data");
+	cleanup_with(strbuf_done) struct strbuf file = {0};
+
+	(void)state;
+	write_file(path, 10, 32, &file);
+	for (size_t at = 0; at < file.len * 8; at++) {
+		int rc;
+		struct perfdata_reader *reader;
+
+		file.text[at / 8] ^= (char)(1 << at % 8);
+		reader = open_bytes(file.text, file.len, &rc);
+		if (reader)
+			read_all(reader);
+		perfdata_close(reader);
+		file.text[at / 8] ^= (char)(1 << at % 8);
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+static void a_killed_recording_is_read_to_the_end_of_the_file(void **state)
+{
+	const struct perfdata_writer_options options = {
+		.events = test_events, .event_count = 2, .owner_uid = -1, .owner_gid = -1};
+	cleanup_free char *dir = temp_dir();
+	const char *path = in_dir(dir, "perf.data");
+	struct perfdata_writer_options with_path = options;
+	struct perfdata_writer *writer;
+	struct perfdata_reader *reader;
+	cleanup_with(strbuf_done) struct strbuf record = {0};
+	struct seen seen;
+	struct error err;
+
+	(void)state;
+	with_path.path = path;
+	assert_int_equal(perfdata_create(&with_path, &writer, &err), 0);
+	put_record(&record, PERF_RECORD_SAMPLE, 64, 1);
+	for (int i = 0; i < 10000; i++)
+		assert_int_equal(perfdata_write(writer, record.text, record.len, &err), 0);
+	perfdata_writer_free(writer); /* as if killed: no finish */
+	assert_int_equal(perfdata_open(path, &reader, &err), 0);
+	assert_true(perfdata_info(reader)->was_killed);
+	seen = read_all(reader);
+	assert_true(seen.samples >= 8192 && seen.samples < 10000);
+	perfdata_close(reader);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void an_empty_recording_was_not_killed(void **state)
+{
+	cleanup_free char *dir = temp_dir();
+	const char *path = in_dir(dir, "perf.data");
+	struct perfdata_reader *reader;
+	struct error err;
+
+	(void)state;
+	write_file(path, 0, 64, NULL);
+	assert_int_equal(perfdata_open(path, &reader, &err), 0);
+	assert_false(perfdata_info(reader)->was_killed);
+	check_features(perfdata_info(reader)->features);
+	assert_int_equal(read_all(reader).records, 0);
+	perfdata_close(reader);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void a_record_of_impossible_size_ends_the_data(void **state)
+{
+	cleanup_free char *dir = temp_dir();
+	const char *path = in_dir(dir, "perf.data");
+	cleanup_with(strbuf_done) struct strbuf file = {0};
+	const uint16_t sizes[] = {0, 7, 65535};
+	uint64_t data;
+
+	(void)state;
+	write_file(path, 40, 64, &file);
+	memcpy(&data, file.text + 40, sizeof(data));
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		int rc;
+		struct perfdata_reader *reader;
+
+		memcpy(file.text + data + 5 * 64 + 6, &sizes[i], sizeof(sizes[i]));
+		reader = open_bytes(file.text, file.len, &rc);
+		assert_non_null(reader);
+		assert_int_equal(read_all(reader).samples, 5);
+		assert_int_equal(perfdata_info(reader)->truncated_at, data + 5 * 64);
+		assert_true(perfdata_info(reader)->damaged);
+		perfdata_close(reader);
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+static void what_is_no_perf_data_is_named(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		int code;
+	} cases[] = {
+		{"", 0, -EBADMSG},
+		{"PERF", 4, -EBADMSG},
+		{"\x7f"
+		 "ELF------------------",
+			20, -EBADMSG},
+		{"2ELIFREP\0\0\0\0\0\0\0\x68", 16, -ENOTSUP},
+		{"PERFFILE\x68\0\0\0\0\0\0\0", 16, -ENOTSUP},
+		{"PERFILE2\x11\0\0\0\0\0\0\0", 16, -EBADMSG},
+	};
+	struct perfdata_reader *reader = NULL;
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int rc;
+
+		assert_null(open_bytes(cases[i].bytes, cases[i].len, &rc));
+		assert_int_equal(rc, cases[i].code);
+	}
+	assert_int_equal(perfdata_open("/nonexistent", &reader, &err), -ENOENT);
+	assert_int_equal(perfdata_open("/tmp", &reader, &err), -EISDIR);
+}
+
+/* ---- pipes */
+
+static void put_pipe_start(struct strbuf *out)
+{
+	strbuf_add(out, "PERFILE2\x10\0\0\0\0\0\0\0", 16);
+	for (int i = 0; i < 2; i++) {
+		const struct perfdata_event *event = &test_events[i];
+		uint32_t attr_bytes = i ? PERF_ATTR_SIZE_VER9 : PERF_ATTR_SIZE_VER0;
+		struct perf_event_attr attr = event->attr;
+		struct perf_event_header header = {.type = PERF_RECORD_HEADER_ATTR,
+			.size = (uint16_t)(8 + attr_bytes + 8 * event->id_count)};
+
+		attr.size = attr_bytes;
+		strbuf_add(out, &header, sizeof(header));
+		strbuf_add(out, &attr, attr_bytes);
+		strbuf_add(out, event->ids, 8 * event->id_count);
+	}
+}
+
+static void put_user(struct strbuf *out, uint32_t type, const void *body, size_t len)
+{
+	struct perf_event_header header = {.type = type, .size = (uint16_t)(8 + len)};
+
+	strbuf_add(out, &header, sizeof(header));
+	strbuf_add(out, body, len);
+}
+
+static void a_pipe_brings_its_header_in_records(void **state)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0}, body = {0};
+	struct perfdata_reader *reader;
+	const struct perfdata_info *info;
+	char payload[1000] = {0};
+	struct seen seen;
+	int rc;
+
+	(void)state;
+	put_pipe_start(&out);
+	put_number(&body, 2, 8); /* EVENT_UPDATE: name, of id 43 */
+	put_number(&body, 43, 8);
+	strbuf_add(&body, "my-event", 16 - 8);
+	put_number(&body, 0, 8);
+	put_user(&out, PERF_RECORD_EVENT_UPDATE, body.text, body.len);
+	strbuf_reset(&body);
+	put_number(&body, FEATURE_HOSTNAME, 8);
+	put_number(&body, 64, 4);
+	strbuf_add(&body, "here", 5);
+	strbuf_add(&body, payload, 59);
+	put_user(&out, PERF_RECORD_HEADER_FEATURE, body.text, body.len);
+	strbuf_reset(&body);
+	put_number(&body, 13, 4); /* TRACING_DATA: 13 bytes follow, padded to 16 */
+	put_user(&out, PERF_RECORD_HEADER_TRACING_DATA, body.text, body.len);
+	strbuf_add(&out, payload, 16);
+	put_record(&out, PERF_RECORD_SAMPLE, 40, 1);
+	strbuf_reset(&body);
+	put_number(&body, 1000, 8); /* AUXTRACE: 1,000 bytes follow */
+	strbuf_add(&body, payload, 32);
+	put_user(&out, PERF_RECORD_AUXTRACE, body.text, body.len);
+	strbuf_add(&out, payload, 1000);
+	put_user(&out, PERF_RECORD_FINISHED_INIT, NULL, 0);
+	put_user(&out, 84, payload, 400); /* a type of the future */
+	put_record(&out, PERF_RECORD_SAMPLE, 40, 2);
+	put_user(&out, PERF_RECORD_FINISHED_ROUND, NULL, 0);
+
+	reader = open_bytes(out.text, out.len, &rc);
+	assert_non_null(reader);
+	info = perfdata_info(reader);
+	assert_true(info->is_pipe);
+	seen = read_all(reader);
+	assert_int_equal(seen.records, 3);
+	assert_int_equal(seen.samples, 2);
+	assert_int_equal(info->skipped_records, 4);
+	assert_int_equal(info->event_count, 2);
+	assert_int_equal(info->events[0].ids[1], 42);
+	assert_int_equal(info->events[1].attr.config3, 7);
+	assert_string_equal(info->events[1].name, "my-event");
+	assert_string_equal(info->features->hostname, "here");
+	assert_true(info->truncated_at == UINT64_MAX);
+	perfdata_close(reader);
+
+	for (size_t len = 16; len < out.len; len++) {
+		reader = open_bytes(out.text, len, &rc);
+		assert_non_null(reader);
+		assert_true(read_all(reader).records < 3);
+		perfdata_close(reader);
+	}
+}
+
+static void a_stream_that_cannot_seek_is_read(void **state)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0};
+	struct perfdata_reader *reader;
+	char path[64];
+	int fds[2];
+	struct error err;
+
+	(void)state;
+	put_pipe_start(&out);
+	for (uint32_t i = 0; i < 100; i++)
+		put_record(&out, PERF_RECORD_SAMPLE, 80, i);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(fd_write_all(fds[1], out.text, out.len), 0);
+	close(fds[1]);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	assert_int_equal(perfdata_open(path, &reader, &err), 0);
+	close(fds[0]);
+	assert_int_equal(read_all(reader).samples, 100);
+	perfdata_close(reader);
+}
+
+/* ---- compression */
+
+#if HAVE_ZSTD
+static void put_packed(struct strbuf *out, const void *bytes, size_t len, bool second)
+{
+	struct perf_event_header header = {
+		.type = second ? PERF_RECORD_COMPRESSED2 : PERF_RECORD_COMPRESSED};
+	size_t fixed = second ? 16 : 8,
+	       padded = second ? (fixed + len + 7) & ~(size_t)7 : fixed + len;
+	uint64_t data_size = len;
+
+	header.size = (uint16_t)padded;
+	strbuf_add(out, &header, sizeof(header));
+	if (second)
+		strbuf_add(out, &data_size, sizeof(data_size));
+	strbuf_add(out, bytes, len);
+	put_number(out, 0, padded - fixed - len);
+}
+
+/* One zstd stream over everything, cut into COMPRESSED records of `piece` bytes. */
+static void pack(const struct strbuf *records, size_t piece, bool second, struct strbuf *out)
+{
+	size_t room = ZSTD_compressBound(records->len), len;
+	cleanup_free char *packed = malloc(room);
+
+	len = ZSTD_compress(packed, room, records->text, records->len, 3);
+	assert_false(ZSTD_isError(len));
+	for (size_t at = 0; at < len; at += piece)
+		put_packed(out, packed + at, len - at < piece ? len - at : piece, second);
+}
+
+static void compressed_records_may_straddle(void **state)
+{
+	cleanup_with(strbuf_done) struct strbuf plain = {0};
+	const size_t pieces[] = {1, 7, 100, 60000};
+	struct perfdata_reader *reader;
+	struct seen want, seen;
+	int rc;
+
+	(void)state;
+	put_pipe_start(&plain);
+	for (uint32_t i = 0; i < 3000; i++)
+		put_record(&plain, PERF_RECORD_SAMPLE,
+			(uint16_t)(i % 500 ? 16 + i % 97 : 65528), i);
+	reader = open_bytes(plain.text, plain.len, &rc);
+	want = read_all(reader);
+	assert_int_equal(want.samples, 3000);
+	perfdata_close(reader);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(pieces); i++) {
+		cleanup_with(strbuf_done) struct strbuf out = {0}, records = {0};
+		size_t start;
+
+		put_pipe_start(&out);
+		start = out.len;
+		strbuf_add(&records, plain.text + start, plain.len - start);
+		pack(&records, pieces[i / 2], i & 1, &out);
+		reader = open_bytes(out.text, out.len, &rc);
+		assert_non_null(reader);
+		seen = read_all(reader);
+		assert_memory_equal(&seen, &want, sizeof(seen));
+		assert_true(perfdata_info(reader)->truncated_at == UINT64_MAX);
+		perfdata_close(reader);
+
+		/* Cut within the last compressed record: a prefix. */
+		reader = open_bytes(out.text, out.len - 10, &rc);
+		assert_non_null(reader);
+		seen = read_all(reader);
+		assert_true(seen.rc == 0 && seen.samples <= want.samples);
+		assert_true(perfdata_info(reader)->truncated_at < out.len);
+		perfdata_close(reader);
+	}
+}
+
+static void damaged_compression_is_said(void **state)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0};
+	struct perfdata_reader *reader;
+	struct seen seen;
+	int rc;
+
+	(void)state;
+	put_pipe_start(&out);
+	put_record(&out, PERF_RECORD_SAMPLE, 40, 1);
+	put_packed(&out, "this is not zstd", 16, false);
+	reader = open_bytes(out.text, out.len, &rc);
+	assert_non_null(reader);
+	seen = read_all(reader);
+	assert_int_equal(seen.samples, 1);
+	assert_int_equal(seen.rc, -EBADMSG);
+	perfdata_close(reader);
+}
+#endif
+
+/* ---- the writer's files */
+
+static void the_old_file_is_kept_and_links_are_not_followed(void **state)
+{
+	cleanup_free char *dir = temp_dir();
+	cleanup_free char *path = strdup(in_dir(dir, "perf.data"));
+	cleanup_free char *old = strdup(in_dir(dir, "perf.data.old"));
+	cleanup_free char *victim = strdup(in_dir(dir, "victim"));
+	struct stat st;
+	int fd;
+
+	(void)state;
+	write_file(path, 10, 32, NULL);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(lstat(old, &st), -1);
+	write_file(path, 20, 32, NULL);
+	assert_int_equal(lstat(old, &st), 0);
+	/* An empty file does not push out the one that was kept. */
+	fd = open(path, O_WRONLY | O_TRUNC);
+	assert_true(fd >= 0);
+	close(fd);
+	write_file(path, 20, 32, NULL);
+	assert_int_equal(lstat(old, &st), 0);
+	assert_true(st.st_size > 0);
+
+	unlink(path);
+	fd = open(victim, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(fd_write_all(fd, "mine", 4), 0);
+	close(fd);
+	assert_int_equal(symlink(victim, path), 0);
+	write_file(path, 20, 32, NULL);
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_size, 4);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	unlink(path);
+	unlink(old);
+	unlink(victim);
+	rmdir(dir);
+}
+
+static void a_device_is_written_as_it_is(void **state)
+{
+	struct stat before, after;
+
+	(void)state;
+	assert_int_equal(stat("/dev/null", &before), 0);
+	write_file("/dev/null", 100, 32, NULL);
+	assert_int_equal(lstat("/dev/null", &after), 0);
+	assert_true(S_ISCHR(after.st_mode));
+	assert_int_equal(before.st_mode, after.st_mode);
+}
+
+static void a_place_that_is_not_there_is_named(void **state)
+{
+	const struct perfdata_writer_options options = {.path = "/nonexistent/perf.data",
+		.events = test_events,
+		.event_count = 2,
+		.owner_uid = -1,
+		.owner_gid = -1};
+	struct perfdata_writer *writer = NULL;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(perfdata_create(&options, &writer, &err), -ENOENT);
+	assert_null(writer);
+	assert_non_null(strstr(err.text, options.path));
+}
+
+/* ---- names */
+
+static void events_have_perfs_names(void **state)
+{
+	static const struct {
+		struct perf_event_attr attr;
+		const char *name;
+	} cases[] = {
+		{{.type = 0, .config = 0}, "cycles"},
+		{{.type = 0, .config = 1 | 4ull << 32}, "instructions"},
+		{{.type = 0, .config = 77}, "hardware-0x4d"},
+		{{.type = 1, .config = 0, .flags = ATTR_EXCLUDE_KERNEL | ATTR_EXCLUDE_HV},
+			"cpu-clock:u"},
+		{{.type = 1, .config = 3}, "context-switches"},
+		{{.type = 3, .config = 0x10000}, "L1-dcache-load-misses"},
+		{{.type = 3, .config = 0x102}, "LLC-stores"},
+		{{.type = 4, .config = 0x1a8, .flags = 2ull << ATTR_PRECISE_IP_SHIFT},
+			"r1a8:pp"},
+		{{.type = 0, .flags = ATTR_EXCLUDE_USER | ATTR_EXCLUDE_HV}, "cycles:k"},
+		{{.type = 9, .config = 1}, "pmu-9/0x1/"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct perfdata_event event = {.attr = cases[i].attr};
+		char name[64];
+
+		perfdata_event_name(&event, name, sizeof(name));
+		assert_string_equal(name, cases[i].name);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(what_is_written_is_read),
+	cmocka_unit_test(a_cut_file_is_read_up_to_the_cut),
+	cmocka_unit_test(flipped_bits_do_no_harm),
+	cmocka_unit_test(a_killed_recording_is_read_to_the_end_of_the_file),
+	cmocka_unit_test(an_empty_recording_was_not_killed),
+	cmocka_unit_test(a_record_of_impossible_size_ends_the_data),
+	cmocka_unit_test(what_is_no_perf_data_is_named),
+	cmocka_unit_test(a_pipe_brings_its_header_in_records),
+	cmocka_unit_test(a_stream_that_cannot_seek_is_read),
+#if HAVE_ZSTD
+	cmocka_unit_test(compressed_records_may_straddle),
+	cmocka_unit_test(damaged_compression_is_said),
+#endif
+	cmocka_unit_test(the_old_file_is_kept_and_links_are_not_followed),
+	cmocka_unit_test(a_device_is_written_as_it_is),
+	cmocka_unit_test(a_place_that_is_not_there_is_named),
+	cmocka_unit_test(events_have_perfs_names),
+};
+UNIT_TESTS("perfdata", tests)

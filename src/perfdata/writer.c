@@ -1,0 +1,421 @@
+/*
+ * Writes a perf.data.
+ *
+ *     | header 104 | ids of event 0, 1, ... | attrs | data ...           | feature table |
+ * sections | ^ again, last: data.size and which features there are    reserved on the disk:
+ * |......|
+ *
+ * The header stands from the start with data.size 0, so a recorder that is killed leaves a file
+ * whose data can be read up to its end. Blocks of whole records go out of a buffer of 256 KiB.
+ *
+ * A full disk: room is reserved ahead of the data (fallocate, where the file system can), in
+ * steps that leave enough for the features. So a write fails while there is still room to
+ * finish the file. From the first failure on nothing more is taken; what was written before, up
+ * to the last whole record, is finished like any other recording.
+ */
+#include "base/cleanup.h"
+#include "base/fileio.h"
+#include "perfdata/perfdata_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+	BUFFER_BYTES = 256 << 10,
+	RESERVE_STEP = 1 << 20,
+	RESERVE_FEATURES = 512 << 10, /* of it the data must leave this much */
+};
+
+struct perfdata_writer {
+	int fd;
+	char *path;
+	bool regular; /* and no device like /dev/null */
+	bool can_reserve;
+	uint64_t reserved_to;
+	struct perfdata_event *events;
+	uint32_t event_count;
+	uint32_t attr_bytes;
+	uint64_t attrs_offset, data_offset;
+	uint64_t data_bytes; /* that are in the file */
+	bool round_open;     /* something was written since the last FINISHED_ROUND */
+	int failed;	     /* the first errno; nothing is taken any more */
+	size_t used;
+	uint8_t buf[BUFFER_BYTES];
+};
+
+/* ---- the file */
+
+static int32_t sudo_id(const char *name)
+{
+	const char *text = getenv(name);
+	uint64_t id;
+
+	if (geteuid() != 0 || !text || parse_u64(text, strlen(text), &id) < 0 || id > INT32_MAX)
+		return -1;
+	return (int32_t)id;
+}
+
+/* Puts the old file out of the way: an empty one is removed, any other is kept as path.old. */
+static int keep_old(const char *path, const struct stat *old, struct error *err)
+{
+	cleanup_free char *kept = NULL;
+	int rc;
+
+	if (S_ISREG(old->st_mode) && old->st_size == 0) {
+		rc = unlink(path);
+	} else {
+		if (asprintf(&kept, "%s.old", path) < 0) {
+			kept = NULL;
+			return error_set(err, -ENOMEM, "%s: out of memory", path);
+		}
+		rc = rename(path, kept);
+	}
+	if (rc < 0 && errno != ENOENT)
+		return error_set(err, -errno,
+			"%s: the old file cannot be kept as %s (%s); remove it, or use -o "
+			"another name",
+			path, kept ? kept : "", strerror(errno));
+	return 0;
+}
+
+static int open_failed(const char *path, int code, struct error *err)
+{
+	return error_set(err, -code, "%s: cannot be written (%s); use -o to write elsewhere",
+		path, strerror(code));
+}
+
+/*
+ * A fresh file, always: whoever has put a file or a link under this name before us has no part
+ * in the new one. Devices and pipes (/dev/null) are written to as they are.
+ */
+static int open_output(struct perfdata_writer *writer, struct error *err)
+{
+	const char *path = writer->path;
+
+	for (int tries = 0; tries < 10; tries++) {
+		struct stat st;
+		int rc = lstat(path, &st);
+
+		if (rc == 0 && S_ISDIR(st.st_mode))
+			return open_failed(path, EISDIR, err);
+		if (rc == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
+			writer->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+			return writer->fd < 0 ? open_failed(path, errno, err) : 0;
+		}
+		if (rc == 0) {
+			rc = keep_old(path, &st, err);
+			if (rc < 0)
+				return rc;
+		}
+		writer->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			S_IRUSR | S_IWUSR);
+		if (writer->fd >= 0) {
+			writer->regular = writer->can_reserve = true;
+			return 0;
+		}
+		if (errno != EEXIST)
+			return open_failed(path, errno, err);
+	}
+	return open_failed(path, EEXIST, err);
+}
+
+static int give_to_owner(
+	struct perfdata_writer *writer, const struct perfdata_writer_options *options)
+{
+	int32_t uid = options->owner_uid, gid = options->owner_gid;
+
+	if (uid < 0)
+		uid = sudo_id("SUDO_UID");
+	if (gid < 0)
+		gid = sudo_id("SUDO_GID");
+	if (!writer->regular || (uid < 0 && gid < 0))
+		return 0;
+	return fchown(writer->fd, (uid_t)uid, (gid_t)gid) < 0 ? -errno : 0;
+}
+
+/* ---- the header */
+
+static int write_header(
+	struct perfdata_writer *writer, uint64_t data_bytes, const uint64_t bits[4])
+{
+	uint64_t entry = writer->attr_bytes + 2 * sizeof(uint64_t);
+	const uint64_t header[PERFDATA_HEADER_SIZE / sizeof(uint64_t)] = {
+		PERFDATA_MAGIC,
+		PERFDATA_HEADER_SIZE,
+		entry,
+		writer->attrs_offset,
+		entry * writer->event_count,
+		writer->data_offset,
+		data_bytes,
+		0, /* event types: not in use */
+		0,
+		bits[0],
+		bits[1],
+		bits[2],
+		bits[3],
+	};
+
+	return fd_pwrite_all(writer->fd, header, sizeof(header), 0);
+}
+
+static int write_attrs(struct perfdata_writer *writer)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0};
+	uint64_t offset = PERFDATA_HEADER_SIZE;
+
+	for (uint32_t i = 0; i < writer->event_count; i++)
+		strbuf_add(&out, writer->events[i].ids,
+			writer->events[i].id_count * sizeof(uint64_t));
+	writer->attrs_offset = PERFDATA_HEADER_SIZE + out.len;
+	for (uint32_t i = 0; i < writer->event_count; i++) {
+		struct perf_event_attr attr = writer->events[i].attr;
+		uint64_t ids[2] = {offset, writer->events[i].id_count * sizeof(uint64_t)};
+
+		attr.size = writer->attr_bytes;
+		strbuf_add(&out, &attr, writer->attr_bytes);
+		strbuf_add(&out, ids, sizeof(ids));
+		offset += ids[1];
+	}
+	if (out.failed)
+		return -ENOMEM;
+	writer->data_offset = PERFDATA_HEADER_SIZE + out.len;
+	return fd_pwrite_all(writer->fd, out.text, out.len, PERFDATA_HEADER_SIZE);
+}
+
+static int copy_events(
+	struct perfdata_writer *writer, const struct perfdata_event *events, uint32_t count)
+{
+	writer->events = calloc(count, sizeof(*events));
+	for (uint32_t i = 0; writer->events && i < count; i++) {
+		struct perfdata_event *copy = &writer->events[i];
+
+		*copy = events[i];
+		copy->name = strdup(events[i].name ? events[i].name : "");
+		copy->ids =
+			calloc(events[i].id_count ? events[i].id_count : 1, sizeof(uint64_t));
+		writer->event_count = i + 1;
+		if (!copy->name || !copy->ids)
+			return -ENOMEM;
+		if (events[i].id_count)
+			memcpy(copy->ids, events[i].ids, events[i].id_count * sizeof(uint64_t));
+	}
+	writer->attr_bytes = attrs_used_bytes(writer->events, writer->event_count);
+	return writer->events ? 0 : -ENOMEM;
+}
+
+int perfdata_create(const struct perfdata_writer_options *options,
+	struct perfdata_writer **ret_writer, struct error *err)
+{
+	static const uint64_t no_features[4];
+	struct perfdata_writer *writer;
+	int rc;
+
+	if (!options->event_count)
+		return error_set(
+			err, -EINVAL, "%s: there is no event to record", options->path);
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return error_set(err, -ENOMEM, "%s: out of memory", options->path);
+	writer->fd = -1;
+	writer->path = strdup(options->path);
+	rc = writer->path ? copy_events(writer, options->events, options->event_count)
+			  : -ENOMEM;
+	if (rc < 0) {
+		error_set(err, rc, "%s: out of memory", options->path);
+		goto fail;
+	}
+	rc = open_output(writer, err);
+	if (rc < 0)
+		goto fail;
+	rc = give_to_owner(writer, options);
+	if (rc == 0)
+		rc = write_attrs(writer);
+	if (rc == 0)
+		rc = write_header(writer, 0, no_features);
+	if (rc < 0) {
+		open_failed(options->path, -rc, err);
+		goto fail;
+	}
+	writer->reserved_to = writer->data_offset;
+	*ret_writer = writer;
+	return 0;
+fail:
+	perfdata_writer_free(writer);
+	return rc;
+}
+
+void perfdata_writer_free(struct perfdata_writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->fd >= 0)
+		close(writer->fd);
+	events_free(writer->events, writer->event_count);
+	free(writer->path);
+	free(writer);
+}
+
+/* ---- the data */
+
+static int write_failed(struct perfdata_writer *writer, int rc, struct error *err)
+{
+	writer->failed = rc;
+	writer->used = 0;
+	return error_set(err, rc,
+		"%s: %s after %" PRIu64 " bytes of data; what was written stays readable%s",
+		writer->path, rc == -ENOSPC ? "the disk is full" : strerror(-rc),
+		writer->data_bytes,
+		rc == -ENOSPC ? "; make room, or use -o to write elsewhere" : "");
+}
+
+/* Sees to it that the data may grow to `end` and the features still fit behind it. */
+static int reserve(struct perfdata_writer *writer, uint64_t end)
+{
+	uint64_t want = end + RESERVE_FEATURES;
+
+	if (!writer->can_reserve || want <= writer->reserved_to)
+		return 0;
+	want += RESERVE_STEP;
+	if (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->reserved_to,
+		    (off_t)(want - writer->reserved_to)) < 0) {
+		if (errno == ENOSPC || errno == EDQUOT)
+			return -errno;
+		writer->can_reserve = false;
+		return 0;
+	}
+	writer->reserved_to = want;
+	return 0;
+}
+
+/* How many of `len` bytes are whole records. */
+static size_t whole_records(const uint8_t *records, size_t len)
+{
+	struct bytes b = bytes_of(records, len);
+	size_t whole = 0;
+
+	for (;;) {
+		struct bytes record = b;
+
+		bytes_skip(&record, 6);
+		if (!bytes_skip(&b, bytes_u16(&record)) || record.bad ||
+			b.at == records + whole)
+			return whole;
+		whole = (size_t)(b.at - records);
+	}
+}
+
+/* One block of whole records, behind what is there. */
+static int append(
+	struct perfdata_writer *writer, const uint8_t *block, size_t len, struct error *err)
+{
+	uint64_t at = writer->data_offset + writer->data_bytes;
+	size_t done = 0;
+	int rc = reserve(writer, at + len);
+
+	while (rc == 0 && done < len) {
+		ssize_t put = writer->regular ? pwrite(writer->fd, block + done, len - done,
+							(off_t)(at + done))
+					      : write(writer->fd, block + done, len - done);
+
+		if (put > 0)
+			done += (size_t)put;
+		else if (put == 0 || errno != EINTR)
+			rc = put ? -errno : -ENOSPC;
+	}
+	if (rc < 0)
+		done = whole_records(block, done);
+	writer->data_bytes += done;
+	return rc < 0 ? write_failed(writer, rc, err) : 0;
+}
+
+static int flush(struct perfdata_writer *writer, struct error *err)
+{
+	size_t used = writer->used;
+
+	writer->used = 0;
+	return used ? append(writer, writer->buf, used, err) : 0;
+}
+
+int perfdata_write(
+	struct perfdata_writer *writer, const void *records, size_t len, struct error *err)
+{
+	int rc;
+
+	if (writer->failed || !len)
+		return 0;
+	writer->round_open = true;
+	if (len > sizeof(writer->buf) - writer->used) {
+		rc = flush(writer, err);
+		if (rc < 0)
+			return rc;
+		if (len > sizeof(writer->buf))
+			return append(writer, records, len, err);
+	}
+	memcpy(writer->buf + writer->used, records, len);
+	writer->used += len;
+	return 0;
+}
+
+int perfdata_write_round(struct perfdata_writer *writer, struct error *err)
+{
+	const struct perf_event_header round = {
+		.type = PERF_RECORD_FINISHED_ROUND, .size = sizeof(round)};
+	int rc;
+
+	if (!writer->round_open)
+		return 0;
+	rc = perfdata_write(writer, &round, sizeof(round), err);
+	writer->round_open = false;
+	return rc;
+}
+
+uint64_t perfdata_bytes(const struct perfdata_writer *writer)
+{
+	return writer->data_bytes + writer->used;
+}
+
+/* ---- the end */
+
+/* The sections, then the header that says where they are. */
+static int write_trailer(
+	struct perfdata_writer *writer, const struct perfdata_features *features)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0};
+	uint64_t bits[4] = {0}, end = writer->data_offset + writer->data_bytes;
+	int rc =
+		features_encode(features, writer->events, writer->event_count, end, bits, &out);
+	int header_rc;
+
+	if (rc == 0)
+		rc = fd_pwrite_all(writer->fd, out.text, out.len, (off_t)end);
+	if (rc < 0)
+		memset(bits, 0, sizeof(bits)); /* the records are there all the same */
+	else
+		end += out.len;
+	header_rc = write_header(writer, writer->data_bytes, bits);
+	/* The reserve goes back. */
+	if (ftruncate(writer->fd, (off_t)end) < 0 && header_rc == 0)
+		header_rc = -errno;
+	return header_rc < 0 ? header_rc : rc;
+}
+
+int perfdata_finish(struct perfdata_writer *writer, const struct perfdata_features *features,
+	struct error *err)
+{
+	int flush_rc = flush(writer, err), rc = 0;
+
+	if (writer->regular)
+		rc = write_trailer(writer, features);
+	if (flush_rc < 0)
+		return flush_rc;
+	return rc < 0 ? error_set(err, rc,
+				"%s: cannot be finished (%s); its records are in it, but not "
+				"what is known "
+				"about the recording",
+				writer->path, strerror(-rc))
+		      : 0;
+}
