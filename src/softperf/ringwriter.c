@@ -1,0 +1,219 @@
+/*
+ * The kernel's kernel/events/ring_buffer.c in user space, for one writer.
+ *
+ *     data_tail            data_head                 head, while a record is being put
+ *         |  what waits        |  reserved: [LOST] record  |        free
+ *
+ * Reserving reads data_tail with acquire (the reader is done with what is below it) and checks
+ * that the record fits; like the kernel's CIRC_SPACE, the ring is never quite full. Committing
+ * stores data_head with release.
+ *
+ * Wakeups: by bytes, whenever the head passes the last wakeup by the watermark, or by events,
+ * every so many SAMPLEs; in both cases once a commit at most.
+ */
+#include "softperf/ringwriter.h"
+
+#include "abi/perf_abi.h"
+#include "base/cleanup.h"
+#include "record/encode.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+/* LOST: header, id, lost and a trailer of six words. */
+#define LOST_BYTES_MAX (8 + 16 + 6 * 8)
+
+struct ringwriter {
+	struct perf_event_mmap_page *page;
+	unsigned char *data;
+	uint64_t size;
+	size_t mapped_bytes;
+	struct ringwriter_options options;
+	int fd, wakeup_fd;
+	uint64_t head;	   /* where the next byte goes */
+	uint64_t woken_at; /* the head's last watermark */
+	uint32_t samples;  /* since the last wakeup by events */
+	bool wake;
+	bool first_bytes; /* the next put holds the record's header */
+	uint64_t lost_total, lost_unsaid;
+};
+
+static int writer_map(struct ringwriter *writer, size_t page_bytes)
+{
+	void *map;
+
+	writer->fd = memfd_create("wick-ring", MFD_CLOEXEC);
+	if (writer->fd < 0 || ftruncate(writer->fd, (off_t)writer->mapped_bytes) < 0)
+		return -errno;
+	map = mmap(
+		NULL, writer->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, writer->fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	writer->page = map;
+	writer->data = (unsigned char *)map + page_bytes;
+	writer->page->version = 0;
+	writer->page->size = (uint32_t)offsetof(struct perf_event_mmap_page, reserved);
+	writer->page->data_offset = page_bytes;
+	writer->page->data_size = writer->size;
+	writer->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return writer->wakeup_fd < 0 ? -errno : 0;
+}
+
+int ringwriter_new(const struct ringwriter_options *options, struct ringwriter **ret_writer)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), pages = options->pages;
+	struct ringwriter *writer;
+	int rc;
+
+	if (!pages || (pages & (pages - 1)) || pages > SIZE_MAX / page_bytes / 2)
+		return -EINVAL;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return -ENOMEM;
+	writer->options = *options;
+	writer->size = pages * page_bytes;
+	writer->mapped_bytes = (pages + 1) * page_bytes;
+	writer->fd = writer->wakeup_fd = -1;
+	if (!options->watermark_bytes || options->watermark_bytes > writer->size)
+		writer->options.watermark_bytes = (uint32_t)(writer->size / 2);
+	rc = writer_map(writer, page_bytes);
+	if (rc < 0) {
+		ringwriter_free(writer);
+		return rc;
+	}
+	*ret_writer = writer;
+	return 0;
+}
+
+void ringwriter_free(struct ringwriter *writer)
+{
+	if (!writer)
+		return;
+	if (writer->page)
+		munmap(writer->page, writer->mapped_bytes);
+	cleanup_close_fd(&writer->fd);
+	cleanup_close_fd(&writer->wakeup_fd);
+	free(writer);
+}
+
+int ringwriter_fd(const struct ringwriter *writer)
+{
+	return writer->fd;
+}
+
+int ringwriter_wakeup_fd(const struct ringwriter *writer)
+{
+	return writer->wakeup_fd;
+}
+
+uint64_t ringwriter_lost_total(const struct ringwriter *writer)
+{
+	return writer->lost_total;
+}
+
+/* Copies to the head, around the end where it must be. */
+static void writer_copy(struct ringwriter *writer, const void *bytes, size_t len)
+{
+	size_t off = writer->head & (writer->size - 1), first = writer->size - off;
+
+	if (first > len)
+		first = len;
+	memcpy(writer->data + off, bytes, first);
+	memcpy(writer->data, (const unsigned char *)bytes + first, len - first);
+	writer->head += len;
+}
+
+static int lost_encode(
+	const struct ringwriter *writer, const struct wick_sample_id *now, uint8_t *buf)
+{
+	struct wick_record record = {.type = PERF_RECORD_LOST, .id = *now};
+
+	record.id.id = writer->options.id;
+	record.lost.id = writer->options.id;
+	record.lost.lost = writer->lost_unsaid;
+	return record_encode(&writer->options.layout, &record, buf, LOST_BYTES_MAX);
+}
+
+int ringwriter_reserve(struct ringwriter *writer, size_t size, const struct wick_sample_id *now)
+{
+	uint64_t tail = __atomic_load_n(&writer->page->data_tail, __ATOMIC_ACQUIRE);
+	uint64_t waiting = writer->head - tail;
+	uint8_t lost[LOST_BYTES_MAX];
+	int lost_bytes = 0;
+
+	if (size < sizeof(struct perf_event_header) || size % 8 || size > PERF_RECORD_SIZE_MAX)
+		return -EINVAL;
+	if (writer->lost_unsaid)
+		lost_bytes = lost_encode(writer, now, lost);
+	if (lost_bytes < 0)
+		return lost_bytes;
+	/* A tail that nobody could have read counts as full. */
+	if (waiting >= writer->size || size + (size_t)lost_bytes > writer->size - 1 - waiting) {
+		writer->lost_unsaid++;
+		writer->lost_total++;
+		return -ENOSPC;
+	}
+	if (lost_bytes) {
+		writer_copy(writer, lost, (size_t)lost_bytes);
+		writer->lost_unsaid = 0;
+	}
+	writer->first_bytes = true;
+	return 0;
+}
+
+/* Counts samples towards wakeup_events. */
+static void writer_count(struct ringwriter *writer, const void *bytes, size_t len)
+{
+	uint32_t type;
+
+	writer->first_bytes = false;
+	if (!writer->options.wakeup_events || len < sizeof(type))
+		return;
+	memcpy(&type, bytes, sizeof(type));
+	if (type != PERF_RECORD_SAMPLE)
+		return;
+	if (++writer->samples >= writer->options.wakeup_events) {
+		writer->samples = 0;
+		writer->wake = true;
+	}
+}
+
+void ringwriter_put(struct ringwriter *writer, const void *bytes, size_t len)
+{
+	if (writer->first_bytes)
+		writer_count(writer, bytes, len);
+	writer_copy(writer, bytes, len);
+}
+
+void ringwriter_commit(struct ringwriter *writer)
+{
+	const uint64_t one = 1;
+
+	__atomic_store_n(&writer->page->data_head, writer->head, __ATOMIC_RELEASE);
+	if (writer->head - writer->woken_at > writer->options.watermark_bytes) {
+		writer->woken_at += writer->options.watermark_bytes;
+		writer->wake = true;
+	}
+	if (!writer->wake)
+		return;
+	writer->wake = false;
+	/* Fails only when 2^64 wakeups wait: the reader will wake up all the same. */
+	if (write(writer->wakeup_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+int ringwriter_write(struct ringwriter *writer, const void *record, size_t size)
+{
+	struct wick_record decoded = {0};
+	int rc;
+
+	if (writer->lost_unsaid)
+		(void)wick_record_decode(&writer->options.layout, record, size, &decoded);
+	rc = ringwriter_reserve(writer, size, &decoded.id);
+	if (rc < 0)
+		return rc;
+	ringwriter_put(writer, record, size);
+	ringwriter_commit(writer);
+	return 0;
+}

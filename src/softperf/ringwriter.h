@@ -1,0 +1,52 @@
+/*
+ * The writer's side of a ring, as the kernel does it: in a memfd that perf_ringbuf_open() maps
+ * as it maps an event's.
+ *
+ *     | metadata page |  data page 0 .. 2^n - 1  |
+ *
+ * One thread writes a ring, one reads it; nothing is locked and, once the ring is there,
+ * nothing is allocated, so a signal handler may write. When there is no room the record is
+ * dropped and counted; the count goes out as a LOST record in front of the next record that
+ * fits, as the kernel does it. What is lost at the very end shows in ringwriter_lost_total()
+ * only.
+ */
+#pragma once
+
+#include "wick/record.h"
+
+struct ringwriter;
+
+struct ringwriter_options {
+	size_t pages;		   /* of data, a power of two */
+	uint64_t id;		   /* of the event, for LOST */
+	struct wick_layout layout; /* of the event: the trailer of LOST */
+	uint32_t wakeup_events; /* a wakeup every so many SAMPLEs; 0: by the watermark alone */
+	uint32_t watermark_bytes; /* a wakeup every so many bytes; 0: half of the ring */
+};
+
+/* 0, -EINVAL, -ENOMEM, or what memfd_create, mmap and eventfd answer. NULL may be freed. */
+int ringwriter_new(const struct ringwriter_options *options, struct ringwriter **ret_writer);
+void ringwriter_free(struct ringwriter *writer);
+
+/* The memfd, for perf_ringbuf_open(); and an eventfd that is readable after a wakeup. The
+ * writer's. */
+int ringwriter_fd(const struct ringwriter *writer);
+int ringwriter_wakeup_fd(const struct ringwriter *writer);
+
+/*
+ * Reserves room for a record of `size` bytes (a multiple of 8, 8 to 65,528), and for a LOST in
+ * front of it where one is owed: `now` fills its trailer. Then put the bytes, piece by piece,
+ * and commit: the reader sees the record from then on. -ENOSPC: dropped and counted; do not
+ * commit.
+ */
+int ringwriter_reserve(
+	struct ringwriter *writer, size_t size, const struct wick_sample_id *now);
+void ringwriter_put(struct ringwriter *writer, const void *bytes, size_t len);
+void ringwriter_commit(struct ringwriter *writer);
+
+/* All three for a finished record; the LOST in front takes the record's own time, thread and
+ * CPU. */
+int ringwriter_write(struct ringwriter *writer, const void *record, size_t size);
+
+/* Everything that was dropped, said in-band or not (PERF_FORMAT_LOST). */
+uint64_t ringwriter_lost_total(const struct ringwriter *writer);
