@@ -71,7 +71,7 @@ static bool mapping_of(struct span line, struct proc_mapping *mapping, char path
 	span_blanks(&line);
 	path_of(line, path);
 	mapping->path = path;
-	if (!maj && !min && !mapping->ino && (path[0] != '/' || path[1] == '/'))
+	if (!strcmp(path, "//anon") || !strcmp(path, "[heap]") || !strcmp(path, "[stack]"))
 		mapping->pgoff = mapping->start;
 	return true;
 }

@@ -15,14 +15,21 @@ static uint32_t key_hash(const struct dso_key *key)
 	uint32_t hash = hash_pair((uint64_t)key->kind << 32 | key->path, key->ino);
 
 	hash = hash_pair(hash, (uint64_t)key->maj << 32 | key->min);
-	hash = hash_pair(hash, key->ino_generation ^ (uint64_t)key->anon_pid << 32);
+	hash = hash_pair(hash, key->anon_pid);
 	return hash_pair(hash, hash_bytes(key->build_id, key->build_id_bytes));
+}
+
+/* Records name the inode's generation, /proc does not: 0 stands for any. */
+static bool generation_equal(uint64_t a, uint64_t b)
+{
+	return a == b || !a || !b;
 }
 
 static bool key_equal(const struct dso_key *a, const struct dso_key *b)
 {
 	return a->kind == b->kind && a->path == b->path && a->maj == b->maj &&
-	       a->min == b->min && a->ino == b->ino && a->ino_generation == b->ino_generation &&
+	       a->min == b->min && a->ino == b->ino &&
+	       generation_equal(a->ino_generation, b->ino_generation) &&
 	       a->anon_pid == b->anon_pid && a->build_id_bytes == b->build_id_bytes &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_bytes);
 }
@@ -39,7 +46,11 @@ int target_dso(struct target *target, const struct dso_key *key, uint32_t *ret_d
 	hash = key_hash(&clean);
 	probe = hash_probe(&target->by_dso, hash);
 	while (hash_next(&target->by_dso, &probe, &id)) {
-		if (key_equal(&target->dsos[id].key, &clean)) {
+		struct dso_key *known = &target->dsos[id].key;
+
+		if (key_equal(known, &clean)) {
+			if (!known->ino_generation)
+				known->ino_generation = clean.ino_generation;
 			*ret_dso = id;
 			return 0;
 		}

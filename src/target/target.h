@@ -45,7 +45,11 @@ enum dso_kind {
 	DSO_ANON,    /* //anon, [heap], [stack], /memfd: without an ELF, /dev/zero: JIT code */
 };
 
-/* What makes a dso itself: two records with equal keys name the same object. */
+/*
+ * What makes a dso itself: two records with equal keys name the same object. An ino_generation
+ * of 0
+ * (/proc does not tell it) equals every other, and is replaced by the first that is told.
+ */
 struct dso_key {
 	enum dso_kind kind;
 	uint32_t path;	   /* id in target.strings */

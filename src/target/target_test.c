@@ -388,25 +388,51 @@ static void unmap_all_starts_afresh(void **state)
 static void a_dso_is_one_by_its_key(void **state)
 {
 	struct target target = {0};
-	struct dso_key keys[6] = {
-		{.kind = DSO_FILE, .path = 1, .maj = 8, .min = 1, .ino = 100}};
+	struct dso_key keys[7] = {{.kind = DSO_FILE,
+		.path = 1,
+		.maj = 8,
+		.min = 1,
+		.ino = 100,
+		.ino_generation = 4}};
 	uint32_t dso;
 
 	(void)state;
-	for (uint32_t i = 1; i < 6; i++)
+	for (uint32_t i = 1; i < 7; i++)
 		keys[i] = keys[0];
 	keys[1].ino = 101;
 	keys[2].ino_generation = 1;
 	keys[3].min = 2;
 	keys[4].build_id_bytes = 20;
 	keys[5].anon_pid = 9;
+	keys[6].path = 2;
 	for (uint32_t round = 0; round < 2; round++) {
-		for (uint32_t i = 0; i < 6; i++) {
+		for (uint32_t i = 0; i < 7; i++) {
 			assert_int_equal(target_dso(&target, &keys[i], &dso), 0);
 			assert_int_equal(dso, i);
 		}
 	}
-	assert_int_equal(target.dso_count, 6);
+	assert_int_equal(target.dso_count, 7);
+	target_done(&target);
+}
+
+static void a_dso_of_proc_is_the_one_of_the_records(void **state)
+{
+	struct target target = {0};
+	struct dso_key key = {.kind = DSO_FILE, .path = 1, .ino = 100};
+	uint32_t dso, same;
+
+	(void)state;
+	assert_int_equal(target_dso(&target, &key, &dso), 0);
+	key.ino_generation = 7;
+	assert_int_equal(target_dso(&target, &key, &same), 0);
+	assert_int_equal(same, dso);
+	assert_int_equal(target.dsos[dso].key.ino_generation, 7);
+	key.ino_generation = 0;
+	assert_int_equal(target_dso(&target, &key, &same), 0);
+	assert_int_equal(same, dso);
+	key.ino_generation = 8;
+	assert_int_equal(target_dso(&target, &key, &same), 0);
+	assert_int_not_equal(same, dso);
 	target_done(&target);
 }
 
@@ -461,6 +487,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_kernel_is_mapped_for_all),
 	cmocka_unit_test(unmap_all_starts_afresh),
 	cmocka_unit_test(a_dso_is_one_by_its_key),
+	cmocka_unit_test(a_dso_of_proc_is_the_one_of_the_records),
 	cmocka_unit_test(names_tell_the_kind),
 };
 UNIT_TESTS("target", tests)
