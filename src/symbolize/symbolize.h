@@ -2,11 +2,12 @@
  * Names for the frames of a profile: (module, address) -> functions and lines.
  *
  * Off the per-sample path: each distinct frame is resolved once, modules are opened when their
- * first frame is. Order for a file: the pinned descriptor, /proc/PID/map_files and /proc/PID/root
- * of a process that still has it mapped (live only), then its path; a build id decides where there
- * is one, else the inode; a file that is not the one that was mapped never lends its symbols.
- * Kernel symbols come from /proc/kallsyms, read when the first kernel frame asks, and only when
- * the running kernel is the one that was recorded (build id), moved by the difference of _stext.
+ * first frame is. Order for a file: the pinned descriptor, /proc/PID/map_files and
+ * /proc/PID/root of a process that still has it mapped (live only), then its path; a build id
+ * decides where there is one, else the inode; a file that is not the one that was mapped never
+ * lends its symbols. Kernel symbols come from /proc/kallsyms, read when the first kernel frame
+ * asks, and only when the running kernel is the one that was recorded (build id), moved by the
+ * difference of _stext.
  */
 #pragma once
 
@@ -21,12 +22,13 @@ struct symbolizer;
 struct symbolizer_options {
 	bool live; /* the processes run on this machine now: /proc/PID may be asked */
 	bool no_demangle;
-	const char *kallsyms; /* path, NULL: /proc/kallsyms */
-	const char *kernel_notes; /* path, NULL: /sys/kernel/notes */
+	const char *kallsyms;	     /* path, NULL: /proc/kallsyms */
+	const char *kernel_notes;    /* path, NULL: /sys/kernel/notes */
 	uint8_t kernel_build_id[20]; /* of the recorded kernel; 0 bytes: not known */
 	uint8_t kernel_build_id_bytes;
 	const char *sysroot; /* put before every path; NULL: none */
-	/* A descriptor that was pinned while the module was mapped (it stays the callee's), or -1. */
+	/* A descriptor that was pinned while the module was mapped (it stays the callee's), or
+	 * -1. */
 	int (*pinned_fd)(void *ctx, const struct profile *profile, uint32_t module);
 	void *ctx;
 };
@@ -34,20 +36,22 @@ struct symbolizer_options {
 /* What became of a module, for the quality block. */
 enum module_outcome {
 	MODULE_NOT_TRIED,
-	MODULE_NAMED, /* has a full symbol table */
+	MODULE_NAMED,	    /* has a full symbol table */
 	MODULE_DYNSYM_ONLY, /* stripped: exported names only */
-	MODULE_NO_SYMBOLS, /* stripped, nothing left */
+	MODULE_NO_SYMBOLS,  /* stripped, nothing left */
 	MODULE_FILE_MISSING,
 	MODULE_FILE_CHANGED, /* another build id or inode: not used */
-	MODULE_FILE_BROKEN, /* not an ELF file, or damaged */
-	MODULE_HIDDEN, /* kptr_restrict, or another kernel than the recorded one */
-	MODULE_NO_FILE, /* anonymous memory */
+	MODULE_FILE_BROKEN,  /* not an ELF file, or damaged */
+	MODULE_HIDDEN,	     /* kptr_restrict, or another kernel than the recorded one */
+	MODULE_NO_FILE,	     /* anonymous memory */
 };
 
-int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
+int symbolizer_new(
+	const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
 void symbolizer_free(struct symbolizer *symbolizer);
 
-/* Resolves one frame (nothing happens when it is resolved). 0 or -ENOMEM, -ENOSPC: no name is no error. */
+/* Resolves one frame (nothing happens when it is resolved). 0 or -ENOMEM, -ENOSPC: no name is
+ * no error. */
 int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint32_t frame);
 
 /* Resolves all; `progress` (may be NULL) is told (done, total) now and then. */

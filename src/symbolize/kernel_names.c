@@ -1,0 +1,128 @@
+/*
+ * How: the build id in /sys/kernel/notes says whether the running kernel is the recorded one.
+ * With address randomisation the same kernel lies elsewhere after a reboot: the recorded
+ * address of _stext against the present one is how far the kernel proper has moved. Modules
+ * move by themselves, so they have names only when the kernel has not moved at all.
+ */
+#include "symbolize/kernel_names.h"
+
+#include "base/fileio.h"
+#include "object/elf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { KALLSYMS_MAX = 1 << 28, NOTES_MAX = 1 << 20 };
+
+void kernel_names_done(struct kernel_names *names)
+{
+	kallsyms_done(&names->kallsyms);
+}
+
+static uint8_t running_build_id(const char *path, uint8_t ret_id[20])
+{
+	struct strbuf notes = {0};
+	uint8_t len = 0;
+
+	if (!file_read(AT_FDCWD, path ? path : "/sys/kernel/notes", NOTES_MAX, &notes))
+		len = elf_notes_build_id(bytes_of(notes.text, notes.len), 4, ret_id);
+	strbuf_done(&notes);
+	return len;
+}
+
+static bool is_the_kernel(const struct symbolizer_options *options, const struct module *module)
+{
+	const uint8_t *recorded = options->kernel_build_id;
+	uint8_t recorded_bytes = options->kernel_build_id_bytes, running[20], running_bytes;
+
+	if (!recorded_bytes && module->kind != MODULE_KMODULE) {
+		recorded = module->build_id;
+		recorded_bytes = module->build_id_bytes;
+	}
+	if (!recorded_bytes)
+		return options->live;
+	running_bytes = running_build_id(options->kernel_notes, running);
+	if (!running_bytes)
+		return options->live;
+	return running_bytes == recorded_bytes && !memcmp(running, recorded, running_bytes);
+}
+
+int kernel_names_load(struct kernel_names *names, const struct symbolizer_options *options,
+	const struct module *module)
+{
+	const char *path = options->kallsyms ? options->kallsyms : "/proc/kallsyms";
+	struct strbuf text = {0};
+	int r;
+
+	if (names->tried)
+		return 0;
+	names->tried = true;
+	if (!is_the_kernel(options, module))
+		return 0;
+	r = file_read(AT_FDCWD, path, KALLSYMS_MAX, &text);
+	if (!r)
+		r = kallsyms_parse(strbuf_text(&text), text.len, &names->kallsyms);
+	strbuf_done(&text);
+	names->usable = !r && names->kallsyms.state == KALLSYMS_FULL;
+	return r == -ENOMEM ? r : 0;
+}
+
+/* "[ext4]" and "/lib/modules/6.1/kernel/fs/ext4/ext4.ko.xz" both are ext4; '-' reads '_'. */
+static void module_name(const char *path, char *ret, size_t room)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len;
+	char *dot;
+
+	if (slash)
+		path = slash + 1;
+	if (path[0] == '[')
+		path++;
+	len = strcspn(path, "]");
+	if (len >= room)
+		len = room - 1;
+	memcpy(ret, path, len);
+	ret[len] = '\0';
+	dot = strstr(ret, ".ko");
+	if (dot)
+		*dot = '\0';
+	for (char *p = ret; *p; p++)
+		if (*p == '-')
+			*p = '_';
+	if (!strncmp(ret, "bpf_prog_", 9))
+		memcpy(ret, "bpf", 4);
+}
+
+static uint64_t slide(const struct kernel_names *names, const struct module *module)
+{
+	return module->reloc && names->kallsyms.stext ? module->reloc - names->kallsyms.stext
+						      : 0;
+}
+
+bool kernel_names_find(struct kernel_names *names, const struct module *module,
+	const char *path, uint64_t addr, struct kernel_hit *ret_hit)
+{
+	uint64_t moved = module->kind == MODULE_KERNEL ? slide(names, module) : 0;
+	struct symtab *table = &names->kallsyms.kernel;
+	const struct symbol *symbol = NULL;
+	char name[sizeof(((struct kallsyms_module *)0)->name)];
+
+	if (!names->usable)
+		return false;
+	if (module->kind == MODULE_KERNEL)
+		symbol = symtab_find(table, addr - moved);
+	if (!symbol && !moved) {
+		module_name(path, name, sizeof(name));
+		symbol = kallsyms_find_in_modules(&names->kallsyms,
+			module->kind == MODULE_KERNEL ? NULL : name, addr, &table);
+	}
+	if (!symbol)
+		return false;
+	*ret_hit = (struct kernel_hit){
+		.name = symbol_name(table, symbol),
+		.addr = symbol->addr + moved,
+		.size = symbol->size,
+	};
+	return true;
+}

@@ -1,0 +1,34 @@
+/*
+ * Finds the ELF file that a module was mapped from, and its separate debug file. Only a file
+ * that is proved to be the one (build id, else inode) is handed out; without either, the path
+ * is all there is.
+ */
+#pragma once
+
+#include "object/elf.h"
+#include "symbolize/symbolize.h"
+
+struct module_file {
+	struct elf elf;
+	int fd;		/* owned; -1: borrowed from the recorder, or none */
+	char root[320]; /* what stands before paths of this file's world: "", a sysroot,
+			   "/proc/7/root" */
+};
+
+/*
+ * MODULE_NAMED when *ret_file is open (whatever symbols it may have), else why there is none:
+ * MODULE_FILE_MISSING, _CHANGED or _BROKEN.
+ */
+enum module_outcome module_file_open(const struct symbolizer_options *options,
+	const struct profile *profile, uint32_t module, struct module_file *ret_file);
+
+/*
+ * The debug file of a stripped one: by build id in /usr/lib/debug/.build-id, then by
+ * .gnu_debuglink beside the file, in .debug/ and in /usr/lib/debug. It must have the same build
+ * id; without one, the CRC of the link. True and *ret_file, or false.
+ */
+bool module_debug_file_open(
+	const struct module_file *file, const char *path, struct module_file *ret_file);
+
+/* Takes a zeroed struct too. */
+void module_file_close(struct module_file *file);

@@ -1,0 +1,65 @@
+/*
+ * First functions of a stack, and the sentences about modules.
+ *
+ * Which names end a complete stack: the entry of a program (_start of the C library or of the
+ * dynamic linker's own start), of a thread (glibc's and musl's clone), of a coroutine
+ * (__start_context), of a goroutine or Go's scheduler threads, and of a kernel thread or a
+ * forked task (ret_from_fork).
+ */
+#include "symbolize/symbolize.h"
+
+#include "base/cleanup.h"
+
+#include <string.h>
+
+bool symbol_is_root(const char *linkage_name)
+{
+	static const char *const exact[] = {"_start", "_dl_start_user", "__clone", "clone",
+		"__clone3", "clone3", "__start_context", "thread_start", "runtime.goexit",
+		"runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0",
+		"runtime.rt0_go", "runtime.rt0_go.abi0", "ret_from_fork", "ret_from_fork_asm"};
+	static const char *const begins[] = {"_rt0_amd64", "_rt0_arm64"};
+
+	for (size_t i = 0; i < ARRAY_LEN(exact); i++)
+		if (!strcmp(linkage_name, exact[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
+		if (!strncmp(linkage_name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+const char *module_outcome_text(enum module_outcome outcome)
+{
+	switch (outcome) {
+	case MODULE_NAMED:
+		return "";
+	case MODULE_NOT_TRIED:
+		return "not looked at: none of its frames was named";
+	case MODULE_DYNSYM_ONLY:
+		return "stripped: only exported functions have names; install its debug "
+		       "symbols "
+		       "(the -dbgsym or -debuginfo package) for the rest";
+	case MODULE_NO_SYMBOLS:
+		return "stripped of all names; install its debug symbols (the -dbgsym or "
+		       "-debuginfo package) or build it without -s";
+	case MODULE_FILE_MISSING:
+		return "the file is gone or cannot be read; report on the machine it was "
+		       "recorded "
+		       "on, as the same user or root";
+	case MODULE_FILE_CHANGED:
+		return "the file is not the one that was recorded (another build id or inode), "
+		       "so "
+		       "its names were not used; record again";
+	case MODULE_FILE_BROKEN:
+		return "not an ELF file, or a damaged one";
+	case MODULE_HIDDEN:
+		return "kernel names are hidden, or this is another kernel than the recorded "
+		       "one; as "
+		       "root: sysctl kernel.kptr_restrict=0 (and kernel.perf_event_paranoid=1)";
+	case MODULE_NO_FILE:
+		return "memory without a file (JIT code); names need a perf map "
+		       "(/tmp/perf-PID.map) of the program";
+	}
+	return "";
+}
