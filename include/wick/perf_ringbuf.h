@@ -78,6 +78,9 @@ WICK_API void perf_ringbuf_next(struct perf_ringbuf *ring);
 /* Gives up everything fetched; returns how many bytes that were. */
 WICK_API uint64_t perf_ringbuf_skip(struct perf_ringbuf *ring);
 
+/* Goes back to data_tail: what was stepped over and not released is read once more. */
+WICK_API void perf_ringbuf_rewind(struct perf_ringbuf *ring);
+
 /* Stores the reading position to data_tail with release. */
 WICK_API void perf_ringbuf_release(struct perf_ringbuf *ring);
 

@@ -161,6 +161,12 @@ void perf_ringbuf_next(struct perf_ringbuf *ring)
 	ring->peeked = 0;
 }
 
+void perf_ringbuf_rewind(struct perf_ringbuf *ring)
+{
+	ring->pos = __atomic_load_n(&ring->page->data_tail, __ATOMIC_RELAXED);
+	ring->peeked = 0;
+}
+
 uint64_t perf_ringbuf_skip(struct perf_ringbuf *ring)
 {
 	uint64_t bytes = ring->head - ring->pos;

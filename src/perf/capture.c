@@ -1,0 +1,411 @@
+/*
+ * Opening: for each target, CPU and event one perf_open(). The first descriptor of a CPU gets the
+ * ring; all later ones of that CPU are redirected into it. What the kernel does not know yet
+ * (build ids in MMAP2, PERF_FORMAT_LOST, a clock id that its PMU refuses) is dropped in turn by
+ * capture_negotiate(), once, on the first event.
+ */
+#include "perf/capture.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/fileio.h"
+#include "wick/perf_event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { FDS_LIMIT = 1 << 20, RINGS_LIMIT = 4096 };
+
+struct capture_fd {
+	int fd;
+	uint32_t ring;
+};
+
+struct event_fds {
+	struct capture_event event;
+	int *cpus;
+	struct perf_event_attr attr;
+	struct capture_fd *fds;
+	uint64_t *ids;
+	uint32_t count, cap, ids_cap;
+};
+
+struct ring {
+	int cpu;
+	int fd; /* the descriptor that was mapped; owned by its event */
+	struct perf_ringbuf *ringbuf;
+};
+
+struct capture {
+	struct event_fds *events;
+	uint32_t event_count;
+	struct ring *rings;
+	uint32_t ring_count, ring_cap;
+	uint32_t pages, fd_count;
+	bool negotiated, mapped_one;
+	uint64_t capped_hz;
+	struct wick_layout layout;
+};
+
+static void event_attr(const struct capture_options *options, uint32_t index,
+	struct perf_event_attr *attr)
+{
+	const struct capture_event *event = &options->events[index];
+
+	spec_attr(&event->spec, attr);
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+		PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+		PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->flags |= ATTR_INHERIT | ATTR_SAMPLE_ID_ALL | ATTR_WATERMARK | ATTR_USE_CLOCKID;
+	attr->clockid = CLOCK_MONOTONIC;
+	if (event->period) {
+		attr->sample_period = event->period;
+	} else {
+		attr->sample_period = event->frequency_hz;
+		attr->flags |= ATTR_FREQ;
+	}
+	if (options->enable_on_exec)
+		attr->flags |= ATTR_DISABLED | ATTR_ENABLE_ON_EXEC;
+	if (index == 0)
+		attr->flags |= ATTR_MMAP | ATTR_MMAP2 | ATTR_COMM | ATTR_COMM_EXEC | ATTR_TASK |
+			ATTR_BUILD_ID;
+}
+
+int capture_new(const struct capture_options *options, struct capture **ret_capture,
+	struct error *err)
+{
+	struct capture *capture = calloc(1, sizeof(*capture));
+
+	if (!capture)
+		goto no_memory;
+	capture->events = calloc(options->event_count, sizeof(*capture->events));
+	if (!capture->events)
+		goto no_memory;
+	capture->event_count = options->event_count;
+	capture->pages = options->pages;
+	for (uint32_t i = 0; i < options->event_count; i++) {
+		struct event_fds *event = &capture->events[i];
+		size_t bytes = options->events[i].cpu_count * sizeof(int);
+
+		event->event = options->events[i];
+		event->cpus = malloc(bytes ? bytes : 1);
+		if (!event->cpus)
+			goto no_memory;
+		memcpy(event->cpus, options->events[i].cpus, bytes);
+		event->event.cpus = event->cpus;
+		event_attr(options, i, &event->attr);
+	}
+	*ret_capture = capture;
+	return 0;
+
+no_memory:
+	capture_free(capture);
+	return error_set(err, -ENOMEM, "out of memory while preparing the recording");
+}
+
+void capture_free(struct capture *capture)
+{
+	if (!capture)
+		return;
+	for (uint32_t r = 0; r < capture->ring_count; r++)
+		perf_ringbuf_close(capture->rings[r].ringbuf);
+	free(capture->rings);
+	for (uint32_t i = 0; capture->events && i < capture->event_count; i++) {
+		struct event_fds *event = &capture->events[i];
+
+		for (uint32_t f = 0; f < event->count; f++)
+			perf_close(event->fds[f].fd);
+		free(event->fds);
+		free(event->ids);
+		free(event->cpus);
+	}
+	free(capture->events);
+	free(capture);
+}
+
+/* Lowers what older kernels, or this PMU, refuse; true when there is something left to try. */
+static bool attr_concede(struct capture *capture, struct perf_event_attr *attr)
+{
+	int64_t max_hz;
+
+	if ((attr->flags & ATTR_FREQ) &&
+		file_read_number(AT_FDCWD, "/proc/sys/kernel/perf_event_max_sample_rate", &max_hz) == 0 &&
+		max_hz > 0 && attr->sample_period > (uint64_t)max_hz) {
+		attr->sample_period = (uint64_t)max_hz;
+		capture->capped_hz = (uint64_t)max_hz;
+	} else if (attr->read_format & PERF_FORMAT_LOST) {
+		attr->read_format &= ~PERF_FORMAT_LOST; /* 6.0 */
+	} else if (attr->flags & ATTR_BUILD_ID) {
+		attr->flags &= ~ATTR_BUILD_ID; /* 5.12 */
+	} else if (attr->flags & ATTR_USE_CLOCKID && attr->clockid == CLOCK_MONOTONIC) {
+		attr->clockid = CLOCK_MONOTONIC_RAW;
+	} else if (attr->flags & ATTR_USE_CLOCKID) {
+		attr->flags &= ~ATTR_USE_CLOCKID;
+		attr->clockid = 0;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* What had to be conceded for one event holds for all: they share rings, clock and layout. */
+static void attrs_agree(struct capture *capture)
+{
+	uint64_t clock_flags = ATTR_USE_CLOCKID | ATTR_BUILD_ID, flags = UINT64_MAX;
+	uint64_t read_format = UINT64_MAX, max_hz = UINT64_MAX;
+	int32_t clockid = 0;
+
+	for (uint32_t i = 0; i < capture->event_count; i++) {
+		const struct perf_event_attr *attr = &capture->events[i].attr;
+
+		flags &= attr->flags | (i ? ATTR_BUILD_ID : 0);
+		read_format &= attr->read_format;
+		clockid = attr->clockid > clockid ? attr->clockid : clockid;
+		if (capture->capped_hz && (attr->flags & ATTR_FREQ))
+			max_hz = capture->capped_hz;
+	}
+	for (uint32_t i = 0; i < capture->event_count; i++) {
+		struct perf_event_attr *attr = &capture->events[i].attr;
+
+		attr->flags &= flags | ~clock_flags;
+		attr->read_format = read_format;
+		attr->clockid = attr->flags & ATTR_USE_CLOCKID ? clockid : 0;
+		if ((attr->flags & ATTR_FREQ) && attr->sample_period > max_hz)
+			attr->sample_period = max_hz;
+	}
+}
+
+static int capture_negotiate(struct capture *capture, struct error *err)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < capture->event_count; i++) {
+		struct event_fds *event = &capture->events[i];
+		struct perf_event_attr attr;
+		int fd;
+
+		do {
+			attr = event->attr;
+			attr.flags |= ATTR_DISABLED;
+			fd = perf_open(&attr, 0, -1, -1, 0);
+		} while (fd == -EINVAL && attr_concede(capture, &event->attr));
+		if (fd < 0)
+			return spec_explain(&event->event.spec, fd, err);
+		perf_close(fd);
+	}
+	attrs_agree(capture);
+	rc = wick_layout_init(&capture->layout, &capture->events[0].attr);
+	if (rc < 0)
+		return error_set(err, rc, "the event's record layout is not understood");
+	capture->negotiated = true;
+	return 0;
+}
+
+static int ring_map(struct capture *capture, int fd, struct perf_ringbuf **ret_ringbuf,
+	struct error *err)
+{
+	int rc;
+
+	for (;;) {
+		rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
+		/* All rings of a capture have one size; the first finds it. */
+		if ((rc != -EPERM && rc != -ENOMEM) || capture->pages <= 1 || capture->mapped_one)
+			break;
+		capture->pages /= 2;
+	}
+	if (rc < 0)
+		return error_set(err, rc,
+			"the ring buffer cannot be mapped (%s): RLIMIT_MEMLOCK and "
+			"kernel.perf_event_mlock_kb leave no room; try -m %u, or raise `ulimit -l`",
+			strerror(-rc), capture->pages > 1 ? capture->pages / 2 : 1);
+	capture->mapped_one = true;
+	return 0;
+}
+
+/* The ring of that CPU, made on `fd` when there is none; else `fd` is redirected into it. */
+static int ring_join(struct capture *capture, int cpu, int fd, uint32_t *ret_ring,
+	struct error *err)
+{
+	struct ring ring = {.cpu = cpu, .fd = fd};
+	int rc;
+
+	for (uint32_t r = 0; r < capture->ring_count; r++) {
+		if (capture->rings[r].cpu != cpu)
+			continue;
+		*ret_ring = r;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, capture->rings[r].fd) < 0)
+			return error_set(err, -errno, "CPU %d: the event cannot share the ring: %s", cpu,
+				strerror(errno));
+		return 0;
+	}
+	rc = array_reserve(&capture->rings, &capture->ring_cap, (uint64_t)capture->ring_count + 1,
+		sizeof(ring), RINGS_LIMIT);
+	if (rc < 0)
+		return error_set(err, rc, "more than %d CPUs", RINGS_LIMIT);
+	rc = ring_map(capture, fd, &ring.ringbuf, err);
+	if (rc < 0)
+		return rc;
+	*ret_ring = capture->ring_count;
+	capture->rings[capture->ring_count++] = ring;
+	return 0;
+}
+
+static int fd_keep(struct event_fds *event, int fd, uint32_t ring)
+{
+	uint64_t id = 0;
+	int rc;
+
+	rc = array_reserve(&event->fds, &event->cap, (uint64_t)event->count + 1, sizeof(*event->fds),
+		FDS_LIMIT);
+	if (rc == 0)
+		rc = array_reserve(&event->ids, &event->ids_cap, (uint64_t)event->count + 1,
+			sizeof(*event->ids), FDS_LIMIT);
+	if (rc < 0)
+		return rc;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
+		return -errno;
+	event->ids[event->count] = id;
+	event->fds[event->count++] = (struct capture_fd){fd, ring};
+	return 0;
+}
+
+static int event_attach(struct capture *capture, struct event_fds *event, pid_t tid, int cpu,
+	struct error *err)
+{
+	struct perf_event_attr attr = event->attr;
+	cleanup_close int fd = -1;
+	uint32_t ring;
+	int rc;
+
+	attr.wakeup_events = capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4; /* watermark */
+	fd = perf_open(&attr, tid, cpu, -1, 0);
+	if (fd < 0)
+		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);
+	rc = ring_join(capture, cpu, fd, &ring, err);
+	if (rc < 0)
+		return rc;
+	rc = fd_keep(event, fd, ring);
+	if (rc < 0)
+		return error_set(err, rc, "event %s: %s", event->event.spec.name, strerror(-rc));
+	take_fd(&fd);
+	capture->fd_count++;
+	return 0;
+}
+
+int capture_attach(struct capture *capture, pid_t tid, struct error *err)
+{
+	int rc = capture->negotiated ? 0 : capture_negotiate(capture, err);
+
+	for (uint32_t i = 0; rc == 0 && i < capture->event_count; i++) {
+		struct event_fds *event = &capture->events[i];
+
+		for (uint32_t c = 0; rc == 0 && c < event->event.cpu_count; c++) {
+			rc = event_attach(capture, event, tid, event->cpus[c], err);
+			if (rc == -ENODEV) /* the CPU went offline since it was listed */
+				rc = 0;
+		}
+	}
+	if (rc == 0 && !capture->ring_count)
+		return error_set(err, -ENODEV, "none of the asked CPUs is online");
+	return rc;
+}
+
+static int capture_ioctl(struct capture *capture, unsigned long request)
+{
+	int first = 0;
+
+	for (uint32_t i = 0; i < capture->event_count; i++)
+		for (uint32_t f = 0; f < capture->events[i].count; f++)
+			if (ioctl(capture->events[i].fds[f].fd, request, 0) < 0 && !first)
+				first = -errno;
+	return first;
+}
+
+int capture_disable(struct capture *capture)
+{
+	return capture_ioctl(capture, PERF_EVENT_IOC_DISABLE);
+}
+
+uint32_t capture_ring_count(const struct capture *capture)
+{
+	return capture->ring_count;
+}
+
+struct perf_ringbuf *capture_ring(const struct capture *capture, uint32_t ring)
+{
+	return capture->rings[ring].ringbuf;
+}
+
+int capture_ring_fd(const struct capture *capture, uint32_t ring)
+{
+	return capture->rings[ring].fd;
+}
+
+uint32_t capture_pages(const struct capture *capture)
+{
+	return capture->pages;
+}
+
+const struct wick_layout *capture_layout(const struct capture *capture)
+{
+	return &capture->layout;
+}
+
+clockid_t capture_clock(const struct capture *capture)
+{
+	const struct perf_event_attr *attr = &capture->events[0].attr;
+
+	return attr->flags & ATTR_USE_CLOCKID ? attr->clockid : -1;
+}
+
+uint32_t capture_fd_count(const struct capture *capture)
+{
+	return capture->fd_count;
+}
+
+bool capture_frequency_capped(const struct capture *capture, uint64_t *ret_hz)
+{
+	*ret_hz = capture->capped_hz;
+	return capture->capped_hz != 0;
+}
+
+const struct perf_event_attr *capture_attr(const struct capture *capture, uint32_t index)
+{
+	return &capture->events[index].attr;
+}
+
+const uint64_t *capture_ids(const struct capture *capture, uint32_t index, uint32_t *ret_count)
+{
+	*ret_count = capture->events[index].count;
+	return capture->events[index].ids;
+}
+
+int capture_read(const struct capture *capture, uint32_t index, struct capture_count *ret_count)
+{
+	const struct event_fds *event = &capture->events[index];
+	struct capture_count sum = {
+		.has_lost = (event->attr.read_format & PERF_FORMAT_LOST) != 0};
+
+	for (uint32_t f = 0; f < event->count; f++) {
+		struct {
+			uint64_t value, enabled, running, id, lost;
+		} v = {0};
+		size_t want = sum.has_lost ? sizeof(v) : sizeof(v) - sizeof(v.lost);
+		ssize_t got = read(event->fds[f].fd, &v, sizeof(v));
+
+		if (got < 0 || (size_t)got < want)
+			return got < 0 ? -errno : -EIO;
+		if (v.running && v.running < v.enabled) {
+			v.value = (uint64_t)((double)v.value * (double)v.enabled / (double)v.running);
+			sum.scaled = true;
+		}
+		sum.value += v.value;
+		sum.lost += v.lost;
+	}
+	*ret_count = sum;
+	return 0;
+}

@@ -1,0 +1,192 @@
+#include "session/command.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int exec_error(const char *name, int code, struct error *err)
+{
+	if (code == ENOENT)
+		return error_set(err, -code, "%s: no such command (not in $PATH, or not a file)", name);
+	return error_set(err, -code, "%s: cannot be executed: %s", name, strerror(code));
+}
+
+/* 0 when an executable file; else the errno. */
+static int path_check(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : EACCES;
+}
+
+int command_check(const char *name, struct error *err)
+{
+	const char *path = getenv("PATH");
+	char file[4096];
+	int code = ENOENT;
+
+	if (strchr(name, '/')) {
+		code = path_check(name);
+		return code ? exec_error(name, code, err) : 0;
+	}
+	for (path = path ? path : "/bin:/usr/bin"; *name; path++) {
+		size_t len = strcspn(path, ":");
+
+		if (snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len ? "/" : "", name) <
+			(int)sizeof(file)) {
+			int one = path_check(file);
+
+			if (!one)
+				return 0;
+			code = one == EACCES ? one : code;
+		}
+		path += len;
+		if (!*path)
+			break;
+	}
+	return exec_error(name, code, err);
+}
+
+/* In the child: waits for the byte, becomes the command, or tells why not. */
+__attribute__((noreturn)) static void child_run(char *const argv[], const sigset_t *mask, int go_fd,
+	int exec_fd)
+{
+	char byte;
+	ssize_t got;
+	int code;
+
+	do
+		got = read(go_fd, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	if (got != 1)
+		_exit(125); /* the recorder is gone */
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	code = errno;
+	while (write(exec_fd, &code, sizeof(code)) < 0 && errno == EINTR)
+		;
+	_exit(127);
+}
+
+int command_fork(char *const argv[], const sigset_t *mask, struct command *ret_command,
+	struct error *err)
+{
+	int go[2] = {-1, -1}, exec[2] = {-1, -1};
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(exec, O_CLOEXEC) < 0) {
+		int rc = -errno;
+
+		if (go[0] >= 0) {
+			close(go[0]);
+			close(go[1]);
+		}
+		return error_set(err, rc, "%s: cannot be started: %s", argv[0], strerror(-rc));
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(exec[0]);
+		child_run(argv, mask, go[0], exec[1]);
+	}
+	close(go[0]);
+	close(exec[1]);
+	if (pid < 0) {
+		int rc = -errno;
+
+		close(go[1]);
+		close(exec[0]);
+		return error_set(err, rc, "%s: cannot be started: fork: %s", argv[0], strerror(-rc));
+	}
+	*ret_command = (struct command){
+		.started = true,
+		.pid = pid,
+		.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+		.go_fd = go[1],
+		.exec_fd = exec[0],
+	};
+	if (ret_command->pidfd >= 0)
+		fcntl(ret_command->pidfd, F_SETFD, FD_CLOEXEC);
+	return 0;
+}
+
+int command_exec(struct command *command, const char *name, struct error *err)
+{
+	char byte = 1;
+	int code = 0;
+	ssize_t got;
+
+	if (write(command->go_fd, &byte, 1) != 1)
+		return error_set(err, -EPIPE, "%s: ended before it could be started", name);
+	close(command->go_fd);
+	command->go_fd = -1;
+	do
+		got = read(command->exec_fd, &code, sizeof(code));
+	while (got < 0 && errno == EINTR);
+	close(command->exec_fd);
+	command->exec_fd = -1;
+	if (got != (ssize_t)sizeof(code))
+		return 0; /* the pipe closed with the exec */
+	command_wait(command, &(int){0}, &(struct rusage){0});
+	return exec_error(name, code, err);
+}
+
+static int status_of(int wstatus)
+{
+	return WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus) : WEXITSTATUS(wstatus);
+}
+
+int command_wait(struct command *command, int *ret_status, struct rusage *ret_usage)
+{
+	int wstatus;
+	pid_t pid;
+
+	do
+		pid = wait4(command->pid, &wstatus, 0, ret_usage);
+	while (pid < 0 && errno == EINTR);
+	if (pid < 0)
+		return -errno;
+	command->pid = 0;
+	*ret_status = status_of(wstatus);
+	return 0;
+}
+
+bool command_poll(struct command *command, int *ret_status, struct rusage *ret_usage)
+{
+	int wstatus;
+
+	if (!command->pid || wait4(command->pid, &wstatus, WNOHANG, ret_usage) != command->pid)
+		return false;
+	command->pid = 0;
+	*ret_status = status_of(wstatus);
+	return true;
+}
+
+static void fd_done(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void command_done(struct command *command)
+{
+	if (!command->started)
+		return;
+	if (command->pid && command->go_fd >= 0) {
+		kill(command->pid, SIGKILL);
+		command_wait(command, &(int){0}, &(struct rusage){0});
+	}
+	fd_done(&command->pidfd);
+	fd_done(&command->go_fd);
+	fd_done(&command->exec_fd);
+	command->started = false;
+}

@@ -1,0 +1,272 @@
+/*
+ * Reading a file: perfdata hands out records in the file's order, reorder puts them into the order
+ * of time, apply interprets them. The tag that travels through reorder is the event's index.
+ */
+#include "session/load.h"
+
+#include "abi/perf_abi.h"
+#include "base/cleanup.h"
+#include "perfdata/perfdata.h"
+#include "record/reorder.h"
+#include "session/apply.h"
+#include "session/layouts.h"
+#include "symbolize/symbolize.h"
+#include "target/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct load {
+	const struct load_options *options;
+	struct loaded *out;
+	struct perfdata_reader *reader;
+	const struct perfdata_info *info;
+	struct layouts layouts;
+	struct reorder *reorder;
+	struct target target;
+	struct apply *apply;
+	struct symbolizer *symbolizer;
+	uint32_t *events; /* profile event by the file's event index */
+	uint32_t event_count;
+	struct error *err;
+};
+
+static bool load_is_root(void *ctx, struct profile *profile, uint32_t frame)
+{
+	const struct load *load = ctx;
+
+	return resolve_is_root(load->symbolizer, profile, frame);
+}
+
+/* Names the frames of one stack, for a caller that streams. */
+static int stack_resolve(struct load *load, uint32_t stack)
+{
+	struct profile *profile = &load->out->profile;
+
+	for (; stack < profile->stack_count; stack = profile->stacks[stack].parent) {
+		int rc = symbolize_frame(load->symbolizer, profile, profile->stacks[stack].frame);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int load_on_sample(void *ctx, const struct sample *sample)
+{
+	struct load *load = ctx;
+	int rc = load->options->no_names ? 0 : stack_resolve(load, sample->stack);
+
+	return rc < 0 ? rc :
+			load->options->on_sample(load->options->ctx, &load->out->profile, sample);
+}
+
+static int events_update(struct load *load)
+{
+	int rc = layouts_update(&load->layouts, load->info, load->err);
+	uint32_t *grown;
+
+	if (rc < 0 || load->event_count == load->info->event_count)
+		return rc;
+	grown = reallocarray(load->events, load->info->event_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	load->events = grown;
+	for (; load->event_count < load->info->event_count; load->event_count++) {
+		const struct perfdata_event *event = &load->info->events[load->event_count];
+		bool clock = event->attr.type == PERF_TYPE_SOFTWARE &&
+			(event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+				event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+		char name[128];
+
+		perfdata_event_name(event, name, sizeof(name));
+		rc = profile_event(&load->out->profile, name, clock, &load->events[load->event_count]);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int load_flush(struct load *load)
+{
+	struct reorder_entry entry;
+
+	while (reorder_next(load->reorder, &entry)) {
+		uint32_t event = (uint32_t)entry.tag;
+		int rc = apply_record(load->apply, &load->layouts.layouts[event], load->events[event],
+			entry.record, entry.size);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int load_push(struct load *load, const void *record, uint32_t size)
+{
+	uint32_t event = layouts_find(&load->layouts, record);
+	uint64_t time = wick_record_time(&load->layouts.layouts[event], record);
+	int rc = reorder_push(load->reorder, time, record, size, event);
+
+	if (rc == -ENOSPC) { /* a file without rounds, larger than memory: in the order it stands */
+		reorder_end(load->reorder);
+		rc = load_flush(load);
+		if (rc == 0)
+			rc = reorder_push(load->reorder, time, record, size, event);
+	}
+	return rc;
+}
+
+static int load_records(struct load *load)
+{
+	const void *record;
+	uint64_t offset, n = 0;
+	int size, rc;
+
+	while ((size = perfdata_next(load->reader, &record, &offset, load->err)) > 0) {
+		struct perf_event_header header;
+
+		memcpy(&header, record, sizeof(header));
+		rc = events_update(load);
+		if (rc == 0 && header.type == PERF_RECORD_FINISHED_ROUND) {
+			reorder_round(load->reorder);
+			rc = load_flush(load);
+		} else if (rc == 0 && load->event_count) {
+			rc = load_push(load, record, (uint32_t)size);
+		} else if (rc == 0) {
+			load->out->profile.quality.unknown_records++; /* before any event */
+		}
+		if (rc < 0)
+			return rc;
+		if (load->options->progress && !(++n & 0xffff))
+			load->options->progress(load->options->ctx, "reading", offset, 0);
+	}
+	if (size < 0)
+		return size;
+	reorder_end(load->reorder);
+	return load_flush(load);
+}
+
+/* The newest of the kernel's build ids that the header lists, and whether it is this machine's. */
+static void kernel_build_id(const struct perfdata_info *info, struct symbolizer_options *options)
+{
+	const struct perfdata_features *features = info->features;
+
+	for (uint32_t i = 0; features && i < features->build_id_count; i++) {
+		const struct perfdata_build_id *id = &features->build_ids[i];
+
+		if (!id->filename || strncmp(id->filename, "[kernel.kallsyms]", 17) != 0)
+			continue;
+		options->kernel_build_id_bytes = id->len;
+		memcpy(options->kernel_build_id, id->bytes, sizeof(id->bytes));
+	}
+}
+
+static int load_start(struct load *load)
+{
+	struct symbolizer_options symbols = {.sysroot = load->options->sysroot};
+	struct apply_options apply = {
+		.target = &load->target,
+		.profile = &load->out->profile,
+		.is_root = load->options->no_names ? NULL : load_is_root,
+		.on_sample = load->options->on_sample ? load_on_sample : NULL,
+		.ctx = load,
+	};
+	int rc = perfdata_open(load->options->path, &load->reader, load->err);
+
+	if (rc < 0)
+		return rc;
+	load->info = perfdata_info(load->reader);
+	kernel_build_id(load->info, &symbols);
+	rc = reorder_new(load->info->volatile_records, &load->reorder);
+	if (rc == 0)
+		rc = symbolizer_new(&symbols, &load->symbolizer);
+	if (rc == 0)
+		rc = apply_new(&apply, &load->apply);
+	if (rc == 0)
+		rc = events_update(load);
+	return rc;
+}
+
+/* What the header says: the features are the reader's, so strings are copied. */
+static void load_header(struct load *load)
+{
+	const struct perfdata_features *f = load->info->features;
+	struct loaded *out = load->out;
+
+	if (!f)
+		return;
+	out->hostname = f->hostname ? strdup(f->hostname) : NULL;
+	out->osrelease = f->osrelease ? strdup(f->osrelease) : NULL;
+	out->arch = f->arch ? strdup(f->arch) : NULL;
+	if (f->has_clock_data && f->wall_clock_ns > f->clockid_ns)
+		out->wall_clock_offset_ns = f->wall_clock_ns - f->clockid_ns;
+	out->cmdline = f->cmdline_count ? calloc(f->cmdline_count, sizeof(char *)) : NULL;
+	for (uint32_t i = 0; out->cmdline && i < f->cmdline_count; i++)
+		out->cmdline[out->cmdline_count++] = strdup(f->cmdline[i] ? f->cmdline[i] : "");
+}
+
+/* Names, the stored half of the quality, and what is known only at the end. */
+static int load_finish(struct load *load)
+{
+	struct quality *quality = &load->out->profile.quality;
+	const struct perfdata_features *features = load->info->features;
+	int rc = 0;
+
+	quality->truncated_at = load->info->truncated_at;
+	quality->out_of_order = reorder_late(load->reorder);
+	if (features && features->quality)
+		rc = quality_read(quality, features->quality, features->quality_bytes, load->err);
+	load_header(load);
+	if (rc < 0 || load->options->no_names || load->options->on_sample)
+		return rc;
+	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
+	if (rc == 0)
+		rc = resolve_unnamed(load->symbolizer, &load->out->profile, &load->out->unnamed);
+	if (rc > 0)
+		load->out->unnamed_count = (uint32_t)rc;
+	return rc < 0 ? rc : 0;
+}
+
+int load_file(const struct load_options *options, struct loaded *ret_loaded, struct error *err)
+{
+	struct error local = {.text = ""};
+	struct load load = {.options = options, .out = ret_loaded, .err = err ? err : &local};
+	int rc;
+
+	*ret_loaded = (struct loaded){0};
+	load.err->text[0] = '\0';
+	quality_init(&ret_loaded->profile.quality);
+	rc = load_start(&load);
+	if (rc == 0)
+		rc = load_records(&load);
+	if (rc == 0)
+		rc = load_finish(&load);
+	if (rc == -ENOMEM && !load.err->text[0])
+		error_set(load.err, rc, "%s: out of memory; a shorter recording, or a larger machine",
+			options->path);
+	apply_free(load.apply);
+	symbolizer_free(load.symbolizer);
+	reorder_free(load.reorder);
+	layouts_done(&load.layouts);
+	target_done(&load.target);
+	perfdata_close(load.reader);
+	free(load.events);
+	if (rc < 0)
+		loaded_done(ret_loaded);
+	return rc;
+}
+
+void loaded_done(struct loaded *loaded)
+{
+	for (uint32_t i = 0; i < loaded->cmdline_count; i++)
+		free(loaded->cmdline[i]);
+	free(loaded->cmdline);
+	free(loaded->unnamed);
+	free(loaded->hostname);
+	free(loaded->osrelease);
+	free(loaded->arch);
+	profile_done(&loaded->profile);
+	*loaded = (struct loaded){0};
+}

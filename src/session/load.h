@@ -1,0 +1,35 @@
+/*
+ * A perf.data file into a profile: container -> records -> order -> apply -> names.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "session/resolve.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct load_options {
+	const char *path; /* "-": standard input */
+	const char *sysroot; /* files are looked for below it; NULL: / */
+	bool no_names; /* leave the frames unresolved */
+	/* In place of storing samples, in the order of time; the names of its frames are resolved. */
+	int (*on_sample)(void *ctx, const struct profile *profile, const struct sample *sample);
+	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);
+	void *ctx;
+};
+
+struct loaded {
+	struct profile profile;
+	struct unnamed_module *unnamed; /* most unnamed first; empty with on_sample */
+	uint32_t unnamed_count;
+	char **cmdline; /* of the recorder; may be NULL */
+	uint32_t cmdline_count;
+	char *hostname, *osrelease, *arch; /* may be NULL */
+	uint64_t wall_clock_offset_ns; /* add to a sample's time for the time of day; 0: unknown */
+};
+
+/* A file that is cut or damaged gives what is in it; quality.truncated_at says so. */
+int load_file(const struct load_options *options, struct loaded *ret_loaded, struct error *err);
+void loaded_done(struct loaded *loaded); /* takes a zeroed struct, too */

@@ -1,0 +1,32 @@
+/*
+ * Moves bytes: rings -> merge by time -> a sink. Knows no record but by its time.
+ */
+#pragma once
+
+#include "perf/capture.h"
+#include "record/merge.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How long a writer may sleep between taking a record's time and committing it (see merge.h). */
+enum { PUMP_SLACK_NS = 2 * 1000 * 1000 };
+
+/* One record, in the order of time; a negative return value ends the round and is handed on. */
+typedef int (*pump_sink_fn)(void *ctx, const void *record, uint32_t size);
+
+struct pump {
+	struct capture *capture; /* borrowed */
+	struct merge merge;
+	pump_sink_fn sink;
+	void *ctx;
+	uint64_t broken_bytes; /* given up: a ring that held no record where one should be */
+	uint64_t records;
+};
+
+/* The capture's rings are complete. 0 or -ENOMEM; pump_done() takes a zeroed struct, too. */
+int pump_init(struct pump *pump, struct capture *capture, pump_sink_fn sink, void *ctx);
+void pump_done(struct pump *pump);
+
+/* Hands on what is older than PUMP_SLACK_NS, or everything. Returns 0 or what the sink returned. */
+int pump_round(struct pump *pump, bool everything);
