@@ -18,6 +18,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,11 +94,29 @@ static int pin_by_root(const struct proc *proc, const struct pin_request *reques
 	return reopen_regular(open_path_in_root(root, request->path), request->ino, ret_fd);
 }
 
+/* /proc/PID/exe needs less privilege than map_files, and shows a deleted program, too. */
+static int pin_by_exe(const struct proc *proc, const struct pin_request *request, int *ret_fd)
+{
+	char path[64], link[4096];
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "%d/exe", request->pid);
+	len = readlinkat(proc->root, path, link, sizeof(link) - 1);
+	if (len < 0)
+		return -errno;
+	link[len] = '\0';
+	if (strcmp(link, request->path) != 0)
+		return -ENOENT;
+	return reopen_regular(path_at(proc->root, path), request->ino, ret_fd);
+}
+
 int pin_open(const struct proc *proc, const struct pin_request *request, int *ret_fd,
 	enum pin_trust *ret_trust)
 {
 	int rc = pin_by_map_files(proc, request, ret_fd), stale = 0;
 
+	if (rc < 0)
+		rc = pin_by_exe(proc, request, ret_fd);
 	if (rc == 0) {
 		*ret_trust = PIN_MAPPED;
 		return 0;

@@ -9,7 +9,8 @@
 
 /* How sure it is that a descriptor shows the file that was mapped. */
 enum pin_trust {
-	PIN_MAPPED, /* by /proc/PID/map_files (needs privilege): the very file */
+	PIN_MAPPED, /* by /proc/PID/map_files (needs privilege) or /proc/PID/exe: the very file
+		     */
 	PIN_INODE,  /* by its path, and the inode is the one in the record */
 	PIN_NAME,   /* by its path alone: nothing was known to compare; compare the build id */
 };
@@ -22,10 +23,11 @@ struct pin_request {
 };
 
 /*
- * Opens the file behind a mapping: map_files, else the path below /proc/PID/root (never leaving
- * it), else the path here. Only regular files are ever opened, so it cannot hang on a FIFO or
- * wake a device. The fd (O_RDONLY, close on exec) is the caller's. 0; -ESTALE: there is a file
- * of that name, but with another inode; else the error of the last attempt, -ENOENT mostly.
+ * Opens the file behind a mapping: map_files, else exe, else the path below /proc/PID/root
+ * (never leaving it), else the path here. Only regular files are ever opened, so it cannot hang
+ * on a FIFO or wake a device. The fd (O_RDONLY, close on exec) is the caller's. 0; -ESTALE:
+ * there is a file of that name, but with another inode; else the error of the last attempt,
+ * -ENOENT mostly.
  */
 int pin_open(const struct proc *proc, const struct pin_request *request, int *ret_fd,
 	enum pin_trust *ret_trust);

@@ -36,8 +36,7 @@ void proc_close(struct proc *proc);
  */
 struct proc_mapping {
 	uint64_t start, end;
-	uint64_t pgoff; /* bytes; of memory without a file: the start, as in the kernel's
-			   records */
+	uint64_t pgoff; /* bytes; of "//anon" and [heap] the start, as in the records */
 	uint32_t prot;	/* PROT_* */
 	uint32_t flags; /* MAP_PRIVATE or MAP_SHARED */
 	uint32_t maj, min;
