@@ -303,7 +303,8 @@ static int take(struct feature_reader *reader, uint32_t bit, struct bytes *b)
 
 int feature_take(struct feature_reader *reader, uint32_t bit, struct bytes body)
 {
-	int rc = take(reader, bit, &body);
+	/* perf writes an empty section for what it could not find out. */
+	int rc = bytes_left(&body) ? take(reader, bit, &body) : 0;
 
 	if (rc == -EBADMSG) {
 		reader->bad++;

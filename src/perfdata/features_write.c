@@ -59,6 +59,12 @@ static void put_if(struct strbuf *out, const char *text)
 		put_string(out, text);
 }
 
+static void put_blob(struct strbuf *out, const void *bytes, size_t len)
+{
+	if (len)
+		strbuf_add(out, bytes, len);
+}
+
 /* Linux 5.13's layout, see read_build_id(). */
 static void put_build_ids(struct encode *e)
 {
@@ -111,7 +117,7 @@ static void put_event_desc(struct encode *e)
 		strbuf_add(e->out, &attr, attr_bytes);
 		put_u32(e->out, event->id_count);
 		put_string(e->out, name);
-		strbuf_add(e->out, event->ids, event->id_count * sizeof(*event->ids));
+		put_blob(e->out, event->ids, event->id_count * sizeof(*event->ids));
 	}
 }
 
@@ -195,10 +201,10 @@ static void put_section(struct encode *e, uint32_t bit)
 		put_event_desc(e);
 		break;
 	case PERFDATA_FEATURE_QUALITY:
-		strbuf_add(e->out, f->quality, f->quality_bytes);
+		put_blob(e->out, f->quality, f->quality_bytes);
 		break;
 	case PERFDATA_FEATURE_NAMES:
-		strbuf_add(e->out, f->names, f->names_bytes);
+		put_blob(e->out, f->names, f->names_bytes);
 		break;
 	default:
 		put_numbers(e, bit);

@@ -449,7 +449,8 @@ static void put_user(struct strbuf *out, uint32_t type, const void *body, size_t
 	struct perf_event_header header = {.type = type, .size = (uint16_t)(8 + len)};
 
 	strbuf_add(out, &header, sizeof(header));
-	strbuf_add(out, body, len);
+	if (len)
+		strbuf_add(out, body, len);
 }
 
 static void a_pipe_brings_its_header_in_records(void **state)

@@ -305,7 +305,9 @@ static int open_file(struct perfdata_reader *reader, struct error *err)
 		reader->declared_end = header.data.offset + header.data.size;
 		rc = read_features(reader, &header, err);
 	}
-	source_seek(&reader->source, header.data.offset, reader->declared_end);
+	source_seek(&reader->source, header.data.offset,
+		reader->declared_end < reader->file_bytes ? reader->declared_end
+							  : reader->file_bytes);
 	return rc;
 }
 
@@ -396,6 +398,7 @@ static int open_any(struct perfdata_reader *reader, const char *path, struct err
 		reader->info.is_pipe = true;
 		reader->declared_end = UINT64_MAX;
 		reader->source.at = PERFDATA_PIPE_SIZE;
+		reader->source.end = reader->file_bytes;
 		return 0;
 	}
 	rc = source_need(&reader->source, PERFDATA_HEADER_SIZE);

@@ -40,6 +40,13 @@ static int stop_at(struct perfdata_reader *reader, uint64_t offset, bool damaged
 	return 0;
 }
 
+/* The header says where the data ends, and the file has all of it. */
+static bool data_is_whole(const struct perfdata_reader *reader)
+{
+	return !reader->info.is_pipe && !reader->info.was_killed &&
+	       reader->declared_end <= reader->file_bytes;
+}
+
 /*
  * perf 6.16 to 6.19 wrote COMPRESSED2 records whose size, rounded up to 8, did not fit its 16
  * bits and became 0. Their data_size is right, and nothing pads them.
@@ -112,8 +119,7 @@ static int step_over(
 	if (rc < 0)
 		return read_failed(reader, rc, err);
 	reader->info.skipped_records++;
-	/* A jump over the end of a file that was cut is seen by the next read. */
-	return skipped < len ? stop_at(reader, found->offset, !source->ended) : 1;
+	return skipped < len ? stop_at(reader, found->offset, data_is_whole(reader)) : 1;
 }
 
 /* The next record of the file with all its bytes; 1, 0 at the end, or a negative errno. */
@@ -136,7 +142,7 @@ static int next_stored(struct perfdata_reader *reader, struct found *found, stru
 		if (rc < 0)
 			return read_failed(reader, rc, err);
 		if (source_left(source) < found->size)
-			return stop_at(reader, found->offset, source->next >= source->end);
+			return stop_at(reader, found->offset, data_is_whole(reader));
 		found->record = source->buf + source->at;
 		source->at += (size_t)found->size;
 		return 1;

@@ -1,0 +1,264 @@
+/*
+ * perf reads what we write, without a complaint: a file with everything in it that a recording
+ * has (two events with ids, side-band, samples in rounds, all the features, the sections of our
+ * own) goes through `perf report`, `perf script`, `perf evlist -v`, `perf buildid-list` and
+ * `perf report --header-only`. Nothing may come on their stderr, and what they print is
+ * compared.
+ *
+ * Skips aloud (exit 77) where there is no perf.
+ */
+#include "base/cleanup.h"
+#include "base/fileio.h"
+#include "perfdata/perfdata.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { SKIP = 77, SAMPLES = 5000, PID = 4242 };
+
+static unsigned failures;
+static char dir[] = "/tmp/wick-perf-XXXXXX";
+
+#define TEXT(literal) ((char *)(uintptr_t)(literal))
+
+static uint64_t ids[2][2] = {{11, 12}, {21, 22}};
+static struct perfdata_event events[2] = {
+	{.attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK}, .name = NULL},
+	{.attr = {.type = PERF_TYPE_HARDWARE}, .name = TEXT("cycles:u")},
+};
+
+static void fill_attrs(void)
+{
+	for (int i = 0; i < 2; i++) {
+		struct perf_event_attr *attr = &events[i].attr;
+
+		attr->sample_period = 1000000;
+		attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+		attr->flags = ATTR_MMAP | ATTR_COMM | ATTR_TASK | ATTR_MMAP2 |
+			      ATTR_SAMPLE_ID_ALL | ATTR_EXCLUDE_KERNEL | ATTR_EXCLUDE_HV |
+			      ATTR_EXCLUDE_GUEST;
+		events[i].ids = ids[i];
+		events[i].id_count = 2;
+	}
+}
+
+static void put_u64(struct strbuf *out, uint64_t value)
+{
+	strbuf_add(out, &value, sizeof(value));
+}
+
+static void put_pair(struct strbuf *out, uint32_t a, uint32_t b)
+{
+	strbuf_add(out, &a, sizeof(a));
+	strbuf_add(out, &b, sizeof(b));
+}
+
+/* The header, the body, and the trailer that ATTR_SAMPLE_ID_ALL asks for. */
+static void put_record(
+	struct strbuf *out, uint32_t type, const struct strbuf *body, bool trailer)
+{
+	struct perf_event_header header = {.type = type,
+		.misc = PERF_RECORD_MISC_USER,
+		.size = (uint16_t)(sizeof(header) + body->len + (trailer ? 32 : 0))};
+
+	strbuf_add(out, &header, sizeof(header));
+	strbuf_add(out, body->text, body->len);
+	if (!trailer)
+		return;
+	put_pair(out, PID, PID);
+	put_u64(out, 1);     /* time */
+	put_pair(out, 0, 0); /* cpu */
+	put_u64(out, ids[0][0]);
+}
+
+static void put_sideband(struct strbuf *out)
+{
+	cleanup_with(strbuf_done) struct strbuf body = {0};
+
+	put_pair(&body, PID, PID);
+	strbuf_add(&body, "wicktest\0\0\0\0\0\0\0", 16);
+	put_record(out, PERF_RECORD_COMM, &body, true);
+	strbuf_reset(&body);
+	put_pair(&body, PID, PID);
+	put_u64(&body, 0x400000); /* addr, len, pgoff */
+	put_u64(&body, 0x10000);
+	put_u64(&body, 0);
+	put_pair(&body, 8, 1); /* device, inode, generation */
+	put_u64(&body, 77);
+	put_u64(&body, 0);
+	put_pair(&body, 5, 2); /* r-x, private */
+	strbuf_add(&body, "/no/such/bin\0\0\0", 16);
+	put_record(out, PERF_RECORD_MMAP2, &body, true);
+}
+
+static void put_sample(struct strbuf *out, int i)
+{
+	cleanup_with(strbuf_done) struct strbuf body = {0};
+
+	put_u64(&body, ids[i % 5 == 0][i % 2]);
+	put_u64(&body, 0x401000 + (uint64_t)(i % 16) * 16); /* ip */
+	put_pair(&body, PID, PID);
+	put_u64(&body, 1000 + (uint64_t)i * 1000); /* time */
+	put_pair(&body, (uint32_t)i % 2, 0);
+	put_u64(&body, 1000000);
+	put_record(out, PERF_RECORD_SAMPLE, &body, false);
+}
+
+static struct perfdata_features all_features(void)
+{
+	static char *cmdline[] = {TEXT("wick"), TEXT("record"), TEXT("--"), TEXT("a b")};
+	static struct perfdata_build_id build_ids[] = {{.pid = -1,
+		.misc = PERF_RECORD_MISC_USER,
+		.bytes = {0xde, 0xad, 0xbe, 0xef},
+		.len = 20,
+		.filename = TEXT("/no/such/bin")}};
+
+	return (struct perfdata_features){.hostname = TEXT("testhost"),
+		.osrelease = TEXT("6.1.0"),
+		.version = TEXT("wick-test"),
+		.arch = TEXT("x86_64"),
+		.cpudesc = TEXT("a CPU of the test"),
+		.cpuid = TEXT("Test,1,2,3"),
+		.nrcpus_online = 2,
+		.nrcpus_available = 4,
+		.total_mem_kb = 1234567,
+		.cmdline = cmdline,
+		.cmdline_count = ARRAY_LEN(cmdline),
+		.build_ids = build_ids,
+		.build_id_count = 1,
+		.first_sample_ns = 1000,
+		.last_sample_ns = 1000 + SAMPLES * 1000,
+		.clockid_res_ns = 1,
+		.has_clock_data = true,
+		.clockid = 1,
+		.wall_clock_ns = 1700000000000000000,
+		.clockid_ns = 5000,
+		.quality = TEXT("quality=1\n"),
+		.quality_bytes = 10,
+		.names = TEXT("names"),
+		.names_bytes = 5};
+}
+
+static int write_file(const char *path, struct error *err)
+{
+	const struct perfdata_writer_options options = {.path = path,
+		.events = events,
+		.event_count = 2,
+		.owner_uid = -1,
+		.owner_gid = -1};
+	const struct perfdata_features features = all_features();
+	cleanup_with(strbuf_done) struct strbuf out = {0};
+	struct perfdata_writer *writer;
+	int rc = perfdata_create(&options, &writer, err);
+
+	if (rc < 0)
+		return rc;
+	put_sideband(&out);
+	for (int i = 0; i < SAMPLES && rc == 0; i++) {
+		put_sample(&out, i);
+		rc = perfdata_write(writer, out.text, out.len, err);
+		if (rc == 0 && i % 100 == 99)
+			rc = perfdata_write_round(writer, err);
+		strbuf_reset(&out);
+	}
+	if (rc == 0)
+		rc = perfdata_finish(writer, &features, err);
+	perfdata_writer_free(writer);
+	return rc;
+}
+
+/* Runs `perf ARGS`, with its output and its complaints into texts. */
+static int run_perf(const char *args, struct strbuf *ret_out, struct strbuf *ret_complaints)
+{
+	char command[1000], errors[100];
+	FILE *out;
+	char block[4096];
+	size_t got;
+	int status;
+
+	snprintf(errors, sizeof(errors), "%s/stderr", dir);
+	snprintf(command, sizeof(command), "cd %s && PERF_BUILDID_DIR=%s HOME=%s perf %s 2>%s",
+		dir, dir, dir, args, errors);
+	out = popen(command, "r"); /* NOLINT(cert-env33-c): a test's fixed words */
+	if (!out)
+		return -1;
+	while ((got = fread(block, 1, sizeof(block), out)) > 0)
+		strbuf_add(ret_out, block, got);
+	status = pclose(out);
+	file_read(AT_FDCWD, errors, 1 << 20, ret_complaints);
+	unlink(errors);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static unsigned count_text(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
+		n++;
+	return n;
+}
+
+/* perf must be content, and print `text` `times` times (0: at least once). */
+static void expect(const char *args, const char *text, unsigned times)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0}, complaints = {0};
+	int status = run_perf(args, &out, &complaints);
+	unsigned n = count_text(strbuf_text(&out), text);
+
+	if (status == 0 && !complaints.len && (times ? n == times : n > 0))
+		return;
+	failures++;
+	printf("FAIL perf %s: exit %d, \"%s\" %u times; stderr: %s\n", args, status, text, n,
+		strbuf_text(&complaints));
+}
+
+static void expect_all(void)
+{
+	static const char *const header[] = {"# hostname : testhost", "# os release : 6.1.0",
+		"# perf version : wick-test", "# arch : x86_64", "# nrcpus online : 2",
+		"# nrcpus avail : 4", "# cpudesc : a CPU of the test", "# cpuid : Test,1,2,3",
+		"# total memory : 1234567 kB", "# cmdline : wick record -- a b",
+		"# event : name = cpu-clock:u, ", "# event : name = cycles:u, ",
+		"id = { 11, 12 }", "# clockid frequency: 1000 MHz"};
+
+	for (size_t i = 0; i < ARRAY_LEN(header); i++)
+		expect("report -i perf.data --header-only", header[i], 0);
+	expect("script -i perf.data -F comm,pid,event,ip", "cpu-clock:u", SAMPLES * 4 / 5);
+	expect("script -i perf.data -F comm,pid,event,ip", "cycles:u", SAMPLES / 5);
+	expect("script -i perf.data -F comm,pid,event,ip", "wicktest", SAMPLES);
+	expect("report -i perf.data --stdio --sort comm", "of event 'cpu-clock:u'", 1);
+	expect("report -i perf.data --stdio --sort comm", "100.00%  wicktest", 2);
+	expect("evlist -i perf.data", "cpu-clock:u\ncycles:u\n", 1);
+	expect("evlist -v -i perf.data", "IDENTIFIER", 2);
+	expect("buildid-list -i perf.data",
+		"deadbeef00000000000000000000000000000000 /no/such/bin", 1);
+}
+
+int main(void)
+{
+	cleanup_with(strbuf_done) struct strbuf version = {0}, complaints = {0};
+	char path[100];
+	struct error err;
+
+	if (!mkdtemp(dir) || run_perf("version", &version, &complaints) != 0) {
+		rmdir(dir);
+		printf("SKIPPED: no perf here that runs\n");
+		return SKIP;
+	}
+	fill_attrs();
+	snprintf(path, sizeof(path), "%s/perf.data", dir);
+	if (write_file(path, &err) < 0) {
+		printf("FAIL %s\n", err.text);
+		failures++;
+	} else {
+		expect_all();
+	}
+	unlink(path);
+	rmdir(dir);
+	printf("%s%u failed\n", strbuf_text(&version), failures);
+	return failures != 0;
+}
