@@ -1,0 +1,21 @@
+/*
+ * Samples as `perf script` (6.1) prints them, so that what folds perf's text folds ours:
+ *
+ *     sh  4211  1581.161088:    1001001 cpu-clock:u:
+ *                 1217 leaf+0x17 (/usr/bin/a)
+ *                 1238 mid+0x8 (inlined)
+ *
+ * and an empty line. The number behind the command is the thread's; "[cpu]" stands only where
+ * the recording has the CPU. A frame's address is the file offset in files, as perf shows it
+ * with call chains, and the run-time address in the kernel and in anonymous code.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+#include <stdio.h>
+
+#define SCRIPT_NO_CPU UINT16_MAX /* in sample.cpu */
+
+/* The caller asks ferror(). */
+void script_sample(FILE *out, const struct profile *profile, const struct sample *sample);
