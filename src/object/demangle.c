@@ -29,6 +29,8 @@ static void sink_add(const char *text, size_t len, void *ctx)
 {
 	struct sink *sink = ctx;
 
+	if (!len)
+		return;
 	if (len > DEMANGLE_OUT_MAX - (sink->out->len - sink->start))
 		longjmp(sink->too_long, 1);
 	strbuf_add(sink->out, text, len);

@@ -1,0 +1,274 @@
+#include "object/elf_symbols.h"
+
+#include "base/fileio.h"
+#include "tests/run_tool.h"
+#include "tests/unit_test.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct loaded {
+	struct elf elf;
+	struct elf_symbols symbols;
+	int fd;
+};
+
+static bool load(const char *path, struct loaded *l)
+{
+	l->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (l->fd < 0)
+		return false;
+	if (elf_open_fd(l->fd, &l->elf, NULL) < 0) {
+		close(l->fd);
+		return false;
+	}
+	assert_int_equal(elf_symbols_load(&l->elf, NULL, &l->symbols), 0);
+	assert_false(l->symbols.damaged);
+	return true;
+}
+
+static void unload(struct loaded *l)
+{
+	elf_symbols_done(&l->symbols);
+	elf_close(&l->elf);
+	close(l->fd);
+}
+
+static const char *name_at(struct loaded *l, uint64_t vaddr)
+{
+	const struct symbol *symbol = symtab_find(&l->symbols.table, vaddr);
+
+	return symbol ? symbol_name(&l->symbols.table, symbol) : "-";
+}
+
+/* One line of nm: address, size (may be missing), type, name without a version. */
+struct nm_line {
+	uint64_t addr, size;
+	char type, name[512];
+};
+
+static bool nm_parse(char *line, struct nm_line *ret)
+{
+	char *fields[4] = {NULL}, *save = NULL, *field;
+	int n = 0;
+
+	for (field = strtok_r(line, " \n", &save); field && n < 4;
+		field = strtok_r(NULL, " \n", &save))
+		fields[n++] = field;
+	if (n < 3 || strlen(fields[n - 2]) != 1)
+		return false;
+	ret->addr = strtoull(fields[0], NULL, 16);
+	ret->size = n == 4 ? strtoull(fields[1], NULL, 16) : 0;
+	ret->type = fields[n - 2][0];
+	snprintf(ret->name, sizeof(ret->name), "%s", fields[n - 1]);
+	ret->name[1 + strcspn(ret->name + 1, "@")] = '\0';
+	return true;
+}
+
+static bool is_in_code(const struct elf *elf, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < elf->section_count; i++) {
+		const struct elf_section *s = &elf->sections[i];
+
+		if (s->flags & SHF_EXECINSTR && vaddr - s->addr < s->bytes)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Each function of nm is found at its first, a middle and its last byte: under its own name,
+ * under an alias that nm lists at the same address, or under a function nested inside. Returns
+ * how many addresses agreed.
+ */
+static int compare_with_nm(const char *path, const char *option, struct loaded *l)
+{
+	char command[600], line[2048];
+	int agreed = 0;
+	FILE *nm;
+
+	snprintf(command, sizeof(command), "nm %s -S --defined-only '%s' 2>/dev/null", option,
+		path);
+	nm = popen(command, "re");
+	while (nm && fgets(line, sizeof(line), nm)) {
+		struct nm_line want;
+		uint64_t probes[3];
+
+		if (!nm_parse(line, &want) || !strchr("tTiuW", want.type) || !want.size ||
+			!is_in_code(&l->elf, want.addr))
+			continue;
+		probes[0] = want.addr;
+		probes[1] = want.addr + want.size / 2;
+		probes[2] = want.addr + want.size - 1;
+		for (int i = 0; i < 3; i++) {
+			const struct symbol *found = symtab_find(&l->symbols.table, probes[i]);
+
+			assert_non_null(found);
+			/* Another start than nm's: only a nested function may be that. */
+			assert_true(found->addr >= want.addr);
+			if (found->addr == want.addr)
+				agreed++;
+		}
+	}
+	assert_true(nm && pclose(nm) >= 0);
+	return agreed;
+}
+
+static void real_files_agree_with_nm(void **state)
+{
+	static const char *const paths[] = {"/bin/bash", "/lib/x86_64-linux-gnu/libc.so.6",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/bin/python3",
+		"/proc/self/exe", "/lib64/libc.so.6"};
+	int files = 0;
+
+	(void)state;
+	if (!run_tool((const char *const[]){"nm", "--version", NULL})) {
+		print_message("no nm here: skipped\n");
+		skip();
+	}
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		char self[32];
+		const char *path = paths[i];
+		struct loaded l;
+
+		if (!strcmp(path, "/proc/self/exe")) {
+			snprintf(self, sizeof(self), "/proc/%d/exe", getpid());
+			path = self;
+		}
+		if (!load(path, &l))
+			continue;
+		files++;
+		if (l.symbols.has_symtab)
+			assert_true(compare_with_nm(path, "", &l) > 100);
+		else
+			assert_true(compare_with_nm(path, "-D", &l) > 100);
+		unload(&l);
+	}
+	assert_true(files > 0);
+}
+
+static const char plt_source[] =
+	"int puts(const char *);\nint putchar(int);\nvoid *malloc(unsigned long);\n"
+	"void free(void *);\nvoid *volatile kept;\n"
+	"int main(void) { kept = free; puts(\"x\"); putchar(64); "
+	"kept = malloc(3); free(kept); return 0; }\n";
+
+/* Every stub that objdump calls <name@plt> has the same name here. */
+static int compare_stubs(const char *objdump, const char *path)
+{
+	char command[600], line[1024];
+	struct loaded l;
+	int stubs = 0;
+	FILE *f;
+
+	assert_true(load(path, &l));
+	snprintf(command, sizeof(command),
+		"%s -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null", objdump, path);
+	f = popen(command, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *name = strstr(line, " <"), *end = strstr(line, "@plt>:");
+		const char *got;
+
+		if (!name || !end)
+			continue;
+		end[4] = '\0';
+		got = name_at(&l, strtoull(line, NULL, 16) + 2);
+		/* With IBT objdump calls the lazy half a stub too, by another name or none. */
+		assert_string_equal(got, name + 2);
+		stubs++;
+	}
+	assert_true(f && pclose(f) >= 0);
+	unload(&l);
+	return stubs;
+}
+
+static void plt_stubs_are_named(void **state)
+{
+	static const struct {
+		const char *cc, *objdump, *a, *b, *c;
+		int least;
+	} cases[] = {
+		{"cc", "objdump", "-O1", "-Wl,-z,lazy", "-fcf-protection=none", 3},
+		{"cc", "objdump", "-O1", "-Wl,-z,now", "-fcf-protection=none", 3},
+		{"cc", "objdump", "-O1", "-Wl,-z,lazy", "-Wl,-z,ibtplt", 3},
+		{"cc", "objdump", "-O1", "-Wl,-z,now", "-Wl,-z,ibtplt", 3},
+		{"cc", "objdump", "-no-pie", "-Wl,-z,lazy", "-O1", 3},
+		{"aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump", "-O1", "-Wl,-z,lazy",
+			"-O1", 3},
+		{"aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump", "-O1",
+			"-Wl,-z,force-bti", "-mbranch-protection=standard", 3},
+	};
+	char dir[256], c[300], out[300];
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(c, sizeof(c), "%s/plt.c", dir);
+	snprintf(out, sizeof(out), "%s/plt", dir);
+	assert_true(write_text(c, plt_source));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		if (!run_tool((const char *const[]){cases[i].cc, cases[i].a, cases[i].b,
+			    cases[i].c, c, "-o", out, NULL})) {
+			print_message("%s %s %s: not built here, skipped\n", cases[i].cc,
+				cases[i].b, cases[i].c);
+			continue;
+		}
+		assert_true(compare_stubs(cases[i].objdump, out) >= cases[i].least);
+	}
+	scratch_remove(dir);
+}
+
+static void compressed_sections_are_inflated(void **state)
+{
+	static const char *const kinds[] = {"zlib", "zstd"};
+	char dir[256], c[300], plain[300], packed[300], option[64];
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(c, sizeof(c), "%s/a.c", dir);
+	snprintf(plain, sizeof(plain), "%s/plain", dir);
+	snprintf(packed, sizeof(packed), "%s/packed", dir);
+	assert_true(write_text(c, plt_source));
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct elf_blob a = {0}, b = {0};
+		struct loaded l, m;
+		int r;
+
+		snprintf(option, sizeof(option), "--compress-debug-sections=%s", kinds[i]);
+		if (!run_tool((const char *const[]){"cc", "-g", c, "-o", plain, NULL}) ||
+			!run_tool((const char *const[]){
+				"objcopy", option, plain, packed, NULL})) {
+			print_message("no cc, or no objcopy with %s: skipped\n", kinds[i]);
+			continue;
+		}
+		assert_true(load(plain, &l));
+		assert_true(load(packed, &m));
+		assert_true(elf_section(&m.elf, ".debug_info")->flags & SHF_COMPRESSED);
+		assert_int_equal(elf_load_section(&l.elf, elf_section(&l.elf, ".debug_info"),
+					 1 << 24, &a),
+			0);
+		r = elf_load_section(&m.elf, elf_section(&m.elf, ".debug_info"), 1 << 24, &b);
+		if (r != -EOPNOTSUPP) {
+			assert_int_equal(r, 0);
+			assert_int_equal(a.len, b.len);
+			assert_memory_equal(a.bytes, b.bytes, a.len);
+			elf_blob_done(&b);
+			assert_int_equal(elf_load_section(&m.elf,
+						 elf_section(&m.elf, ".debug_info"), 64, &b),
+				-EFBIG);
+		}
+		elf_blob_done(&a);
+		unload(&l);
+		unload(&m);
+	}
+	scratch_remove(dir);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(real_files_agree_with_nm),
+	cmocka_unit_test(plt_stubs_are_named),
+	cmocka_unit_test(compressed_sections_are_inflated),
+};
+UNIT_TESTS("elf_symbols", tests)
