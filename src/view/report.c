@@ -1,0 +1,453 @@
+/*
+ * Options are understood first, so that a wrong one costs no half report. Then, for each event
+ * that has samples: a tally and its table, or trees. The three formats share all of that and
+ * differ in what they call to write it.
+ */
+#include "view/report.h"
+
+#include "base/cleanup.h"
+#include "formats/tree.h"
+#include "view/figure.h"
+#include "view/json_out.h"
+#include "view/markdown.h"
+#include "view/paint.h"
+#include "view/printable.h"
+#include "view/quality_json.h"
+#include "view/selection.h"
+#include "view/table_view.h"
+#include "view/tally.h"
+#include "view/tree_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TREES_DEFAULT 10 /* of callers or callees, one a matching function */
+
+struct report {
+	const struct profile *profile;
+	const struct report_options *options;
+	struct selection selection;
+	struct sort_keys keys;
+	struct label_table labels;
+	uint32_t *found; /* labels that callers or callees mean */
+	uint32_t found_count;
+	struct json_out json;
+	FILE *out;
+};
+
+/* What a tree's callbacks need to know. */
+struct tree_ctx {
+	const struct report *report;
+	uint16_t event;
+	uint32_t focus; /* label */
+};
+
+void report_options_init(struct report_options *options)
+{
+	*options = (struct report_options){
+		.format = REPORT_TEXT, .limit = REPORT_LIMIT_DEFAULT, .min_percent = -1};
+}
+
+static bool keep_sample(void *ctx, const struct profile *profile, const struct sample *sample)
+{
+	const struct tree_ctx *it = ctx;
+
+	(void)profile;
+	return sample->event == it->event && selection_has(&it->report->selection, sample);
+}
+
+static bool is_focus(void *ctx, const struct profile *profile, const struct tree_step *step)
+{
+	const struct tree_ctx *it = ctx;
+	const struct label_table *labels = &it->report->labels;
+
+	(void)profile;
+	return step->frame != PROFILE_NONE &&
+	       labels->ids[labels->first[step->frame] + step->line] == it->focus;
+}
+
+static void step_name(void *ctx, const struct profile *profile, const struct tree_step *step,
+	struct strbuf *out)
+{
+	(void)ctx;
+	strbuf_puts(out, frame_name(profile, step->frame, step->line));
+	if (step->line + 1u < profile->frames[step->frame].line_count)
+		strbuf_puts(out, " (inlined)");
+}
+
+static uint32_t event_count(const struct report *report)
+{
+	return report->profile->event_count;
+}
+
+/* Weight and samples that were selected of an event. */
+static void event_sum(const struct report *report, uint16_t event, uint64_t *ret_weight,
+	uint64_t *ret_samples)
+{
+	const struct profile *profile = report->profile;
+
+	*ret_weight = *ret_samples = 0;
+	for (uint32_t i = 0; i < profile->sample_count; i++) {
+		const struct sample *sample = &profile->samples[i];
+
+		if (sample->event != event || !selection_has(&report->selection, sample))
+			continue;
+		*ret_weight = add_saturating(*ret_weight, sample->weight);
+		++*ret_samples;
+	}
+}
+
+static void print_safe(const struct report *report, const char *text)
+{
+	struct strbuf safe = {0};
+
+	printable_add(&safe, text, report->options->utf8);
+	if (report->options->format == REPORT_MARKDOWN)
+		markdown_text(report->out, strbuf_text(&safe));
+	else
+		fputs(strbuf_text(&safe), report->out);
+	strbuf_done(&safe);
+}
+
+/* What was selected, where that is not everything; and which event, where there are several. */
+static void print_heading(
+	const struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+{
+	const struct report_options *options = report->options;
+	const struct profile_event *it = &report->profile->events[event];
+	const char *strong = options->format == REPORT_MARKDOWN ? "**" : "";
+	char n[FIGURE_BYTES], w[FIGURE_BYTES];
+
+	putc('\n', report->out);
+	if (event_count(report) < 2)
+		return;
+	fprintf(report->out, "%s%s", strong, paint(options->colour, PAINT_BOLD));
+	print_safe(report, profile_text(report->profile, it->name));
+	fprintf(report->out, "%s%s: %s samples, %s\n", paint(options->colour, PAINT_OFF),
+		strong, figure_thousands(samples, n),
+		figure_weight(weight, it->weight_is_ns, w));
+	if (options->format == REPORT_MARKDOWN)
+		putc('\n', report->out);
+}
+
+static void print_selection(const struct report *report)
+{
+	const struct report_options *options = report->options;
+	char n[FIGURE_BYTES], all[FIGURE_BYTES];
+
+	if (!report->selection.filtered)
+		return;
+	fputs("\nOnly", report->out);
+	if (options->thread) {
+		fputs(" thread ", report->out);
+		print_safe(report, options->thread);
+	}
+	if (options->time) {
+		fputs(options->thread ? ", time " : " time ", report->out);
+		print_safe(report, options->time);
+	}
+	fprintf(report->out, ": %s of %s samples; percentages are shares of these\n",
+		figure_thousands(report->selection.samples, n),
+		figure_thousands(report->profile->sample_count, all));
+}
+
+static int table_write(struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+{
+	const struct label_table *labels = report->keys.identity ? &report->labels : NULL;
+	struct table_view view = {report->profile, report->options, &report->keys, labels, NULL,
+		report->profile->events[event].weight_is_ns};
+	struct tally tally;
+	int rc = tally_make(&tally, report->profile, &report->selection, labels,
+		report->keys.thread_keys, event);
+
+	if (rc < 0)
+		return rc;
+	view.tally = &tally;
+	if (report->options->format == REPORT_JSON) {
+		table_view_json(&view, &report->json);
+	} else {
+		print_heading(report, event, weight, samples);
+		if (report->options->format == REPORT_TEXT)
+			table_view_text(&view, report->out);
+		else
+			table_view_markdown(&view, report->out);
+	}
+	tally_done(&tally);
+	return 0;
+}
+
+static int tree_make(const struct report *report, uint16_t event, uint32_t focus, bool upwards,
+	struct tree *ret_tree)
+{
+	struct tree_ctx ctx = {report, event, focus};
+	const struct tree_options options = {
+		.order = upwards ? TREE_LEAF_FIRST : TREE_ROOT_FIRST,
+		.sort = TREE_BY_WEIGHT,
+		.ctx = &ctx,
+		.keep = keep_sample,
+		.focus = focus != PROFILE_NONE ? is_focus : NULL,
+		.label = report->options->format == REPORT_JSON ? NULL : step_name,
+	};
+
+	return tree_build(report->profile, &options, ret_tree);
+}
+
+static int tree_print(const struct tree_view *view, struct report *report)
+{
+	int rc;
+
+	if (report->options->format == REPORT_JSON) {
+		tree_view_json(view, &report->json);
+		return 0;
+	}
+	if (report->options->format == REPORT_MARKDOWN)
+		fputs("```text\n", report->out);
+	rc = tree_view_text(view, report->out);
+	if (report->options->format == REPORT_MARKDOWN)
+		fputs("```\n", report->out);
+	return rc;
+}
+
+static int whole_tree_write(
+	struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+{
+	struct tree_view view = {.profile = report->profile,
+		.options = report->options,
+		.all = weight,
+		.is_ns = report->profile->events[event].weight_is_ns};
+	struct tree tree;
+	int rc = tree_make(report, event, PROFILE_NONE, false, &tree);
+
+	if (rc < 0)
+		return rc;
+	view.tree = &tree;
+	if (report->options->format != REPORT_JSON)
+		print_heading(report, event, weight, samples);
+	rc = tree_print(&view, report);
+	tree_done(&tree);
+	return rc;
+}
+
+/* One function's tree, with its headline or as a JSON object. */
+static int focus_write(struct report *report, uint16_t event, const struct tally_row *row,
+	uint64_t weight, bool upwards)
+{
+	bool is_ns = report->profile->events[event].weight_is_ns;
+	struct tree_view view = {
+		report->profile, report->options, NULL, weight, is_ns, upwards};
+	struct strbuf name = {0};
+	char p[FIGURE_BYTES], w[FIGURE_BYTES];
+	struct tree tree;
+	int rc = tree_make(report, event, row->label, upwards, &tree);
+
+	if (rc < 0)
+		return rc;
+	view.tree = &tree;
+	if (report->options->format == REPORT_JSON) {
+		json_open(&report->json, NULL, '{');
+		json_string(&report->json, "function", label_name(&report->labels, row->label));
+		json_string(&report->json, "module", label_module(&report->labels, row->label));
+		json_u64(&report->json, "total", row->total);
+		json_double(&report->json, "total_pct", figure_share(row->total, weight) * 100);
+		json_open(&report->json, "nodes", '[');
+		tree_view_json(&view, &report->json);
+		json_close(&report->json, ']');
+		json_close(&report->json, '}');
+	} else {
+		label_show(&name, &report->labels, row->label, report->options->width, true);
+		fprintf(report->out, "\n%s of ", upwards ? "Callers" : "Callees");
+		print_safe(report, strbuf_text(&name));
+		fprintf(report->out, ": %s, %s\n",
+			figure_percent(figure_share(row->total, weight), p),
+			figure_weight(row->total, is_ns, w));
+		if (report->options->format == REPORT_MARKDOWN)
+			putc('\n', report->out);
+		rc = tree_print(&view, report);
+	}
+	strbuf_done(&name);
+	tree_done(&tree);
+	return rc;
+}
+
+static bool is_found(const struct report *report, uint32_t label)
+{
+	for (uint32_t i = 0; i < report->found_count; i++)
+		if (report->found[i] == label)
+			return true;
+	return false;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct tally_row *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return (x->label > y->label) - (x->label < y->label);
+}
+
+/* The trees of all functions that were meant, the heaviest first. */
+static int focused_write(
+	struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+{
+	bool upwards = report->options->callers != NULL;
+	uint32_t limit = report->options->limit, n = 0;
+	struct tally tally;
+	int rc = tally_make(
+		&tally, report->profile, &report->selection, &report->labels, 0, event);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < tally.count; i++)
+		if (is_found(report, tally.rows[i].label))
+			tally.rows[n++] = tally.rows[i];
+	if (n > 0)
+		qsort(tally.rows, n, sizeof(*tally.rows), by_total);
+	limit = limit == REPORT_LIMIT_DEFAULT ? TREES_DEFAULT : limit ? limit : UINT32_MAX;
+	if (report->options->format != REPORT_JSON && event_count(report) > 1)
+		print_heading(report, event, weight, samples);
+	for (uint32_t i = 0; i < n && i < limit && rc == 0; i++)
+		rc = focus_write(report, event, &tally.rows[i], weight, upwards);
+	if (report->options->format != REPORT_JSON && n > limit)
+		fprintf(report->out, "\n... and %u more functions with this in their name\n",
+			n - limit);
+	tally_done(&tally);
+	return rc;
+}
+
+static const char *json_member(
+	const struct report_options *options, const struct sort_keys *keys)
+{
+	if (options->callers)
+		return "callers";
+	if (options->callees)
+		return "callees";
+	if (options->tree)
+		return "tree";
+	return keys->identity & LABEL_BY_NAME && !keys->thread_keys ? "functions" : "rows";
+}
+
+/* An event's part of the report. JSON: its object, with the rows or nodes as an array in it. */
+static int event_write(struct report *report, uint16_t event)
+{
+	const struct report_options *options = report->options;
+	const struct profile_event *it = &report->profile->events[event];
+	struct json_out *json = &report->json;
+	uint64_t weight, samples;
+	int rc;
+
+	event_sum(report, event, &weight, &samples);
+	if (options->format == REPORT_JSON) {
+		json_open(json, NULL, '{');
+		json_string(json, "event", profile_text(report->profile, it->name));
+		json_string(json, "unit", it->weight_is_ns ? "ns" : "events");
+		json_u64(json, "weight", weight);
+		json_u64(json, "samples", samples);
+		json_open(json, json_member(options, &report->keys), '[');
+	} else if (samples == 0) {
+		return 0;
+	}
+	if (options->callers || options->callees)
+		rc = focused_write(report, event, weight, samples);
+	else if (options->tree)
+		rc = whole_tree_write(report, event, weight, samples);
+	else
+		rc = table_write(report, event, weight, samples);
+	if (options->format == REPORT_JSON) {
+		json_close(json, ']');
+		json_close(json, '}');
+	}
+	return rc;
+}
+
+static int report_body(struct report *report, const struct quality_view *quality)
+{
+	const struct report_options *options = report->options;
+	struct json_out *json = &report->json;
+	int rc;
+
+	if (options->format == REPORT_JSON) {
+		json_open(json, NULL, '{');
+		json_string(json, "schema", "wick-report/1");
+		json_open(json, "quality", '{');
+		rc = quality_json_members(json, quality);
+		json_close(json, '}');
+		json_u64(json, "selected_samples", report->selection.samples);
+		json_open(json, "events", '[');
+	} else if (options->format == REPORT_MARKDOWN) {
+		rc = quality_view_markdown(quality, report->out);
+		print_selection(report);
+	} else {
+		rc = quality_view_text(quality, report->out);
+		print_selection(report);
+	}
+	for (uint32_t i = 0; i < report->profile->event_count && rc == 0; i++)
+		rc = event_write(report, (uint16_t)i);
+	if (options->format == REPORT_JSON) {
+		json_close(json, ']');
+		json_close(json, '}');
+	}
+	return rc;
+}
+
+/* Everything that can be wrong with the options. */
+static int report_prepare(struct report *report, struct error *err)
+{
+	const struct report_options *options = report->options;
+	unsigned views =
+		options->tree + (options->callers != NULL) + (options->callees != NULL);
+	const char *wanted = options->callers ? options->callers : options->callees;
+	int rc;
+
+	if (views > 1 || (views == 1 && options->sort))
+		return error_set(err, -EINVAL,
+			"--tree, --callers, --callees and --sort exclude each other");
+	rc = sort_keys_parse(&report->keys, options->sort, err);
+	if (rc == 0)
+		rc = selection_init(&report->selection, report->profile, options->thread,
+			options->time, err);
+	if (rc < 0 || !report->keys.identity)
+		return rc;
+	rc = label_table_init(&report->labels, report->profile, report->keys.identity);
+	if (rc < 0)
+		return error_set(err, rc, "out of memory");
+	return wanted ? label_find(&report->labels, wanted, &report->found,
+				&report->found_count, err)
+		      : 0;
+}
+
+static int finish(FILE *out, struct error *err)
+{
+	int cause = 0;
+
+	errno = 0;
+	if (fflush(out) != 0)
+		cause = errno;
+	if (cause == 0 && !ferror(out))
+		return 0;
+	cause = cause ? cause : EIO;
+	return error_set(err, -cause, "writing the report failed: %s", strerror(cause));
+}
+
+int report_write(const struct profile *profile, const struct report_options *options, FILE *out,
+	struct error *err)
+{
+	struct report report = {
+		.profile = profile, .options = options, .out = out, .json = {.out = out}};
+	const struct quality_view quality = {&profile->quality, profile, options->notes,
+		options->note_count, options->width, options->colour, options->utf8};
+	int rc = report_prepare(&report, err);
+
+	if (rc == 0) {
+		rc = report_body(&report, &quality);
+		if (rc < 0)
+			error_set(err, rc, "the report could not be made: %s", strerror(-rc));
+		else
+			rc = finish(out, err);
+	}
+	free(report.found);
+	label_table_done(&report.labels);
+	selection_done(&report.selection);
+	return rc;
+}
