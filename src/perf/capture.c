@@ -1,8 +1,8 @@
 /*
- * Opening: for each target, CPU and event one perf_open(). The first descriptor of a CPU gets the
- * ring; all later ones of that CPU are redirected into it. What the kernel does not know yet
- * (build ids in MMAP2, PERF_FORMAT_LOST, a clock id that its PMU refuses) is dropped in turn by
- * capture_negotiate(), once, on the first event.
+ * Opening: for each target, CPU and event one perf_open(). The first descriptor of a CPU gets
+ * the ring; all later ones of that CPU are redirected into it. What the kernel does not know
+ * yet (build ids in MMAP2, PERF_FORMAT_LOST, a clock id that its PMU refuses) is dropped in
+ * turn by capture_negotiate(), once, on the first event.
  */
 #include "perf/capture.h"
 
@@ -50,16 +50,17 @@ struct capture {
 	struct wick_layout layout;
 };
 
-static void event_attr(const struct capture_options *options, uint32_t index,
-	struct perf_event_attr *attr)
+static void event_attr(
+	const struct capture_options *options, uint32_t index, struct perf_event_attr *attr)
 {
 	const struct capture_event *event = &options->events[index];
 
 	spec_attr(&event->spec, attr);
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-		PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			    PERF_SAMPLE_CALLCHAIN;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-		PERF_FORMAT_ID | PERF_FORMAT_LOST;
+			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->flags |= ATTR_INHERIT | ATTR_SAMPLE_ID_ALL | ATTR_WATERMARK | ATTR_USE_CLOCKID;
 	attr->clockid = CLOCK_MONOTONIC;
 	if (event->period) {
@@ -72,11 +73,11 @@ static void event_attr(const struct capture_options *options, uint32_t index,
 		attr->flags |= ATTR_DISABLED | ATTR_ENABLE_ON_EXEC;
 	if (index == 0)
 		attr->flags |= ATTR_MMAP | ATTR_MMAP2 | ATTR_COMM | ATTR_COMM_EXEC | ATTR_TASK |
-			ATTR_BUILD_ID;
+			       ATTR_BUILD_ID;
 }
 
-int capture_new(const struct capture_options *options, struct capture **ret_capture,
-	struct error *err)
+int capture_new(
+	const struct capture_options *options, struct capture **ret_capture, struct error *err)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 
@@ -133,7 +134,8 @@ static bool attr_concede(struct capture *capture, struct perf_event_attr *attr)
 	int64_t max_hz;
 
 	if ((attr->flags & ATTR_FREQ) &&
-		file_read_number(AT_FDCWD, "/proc/sys/kernel/perf_event_max_sample_rate", &max_hz) == 0 &&
+		file_read_number(AT_FDCWD, "/proc/sys/kernel/perf_event_max_sample_rate",
+			&max_hz) == 0 &&
 		max_hz > 0 && attr->sample_period > (uint64_t)max_hz) {
 		attr->sample_period = (uint64_t)max_hz;
 		capture->capped_hz = (uint64_t)max_hz;
@@ -205,30 +207,32 @@ static int capture_negotiate(struct capture *capture, struct error *err)
 	return 0;
 }
 
-static int ring_map(struct capture *capture, int fd, struct perf_ringbuf **ret_ringbuf,
-	struct error *err)
+static int ring_map(
+	struct capture *capture, int fd, struct perf_ringbuf **ret_ringbuf, struct error *err)
 {
 	int rc;
 
 	for (;;) {
 		rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
 		/* All rings of a capture have one size; the first finds it. */
-		if ((rc != -EPERM && rc != -ENOMEM) || capture->pages <= 1 || capture->mapped_one)
+		if ((rc != -EPERM && rc != -ENOMEM) || capture->pages <= 1 ||
+			capture->mapped_one)
 			break;
 		capture->pages /= 2;
 	}
 	if (rc < 0)
 		return error_set(err, rc,
 			"the ring buffer cannot be mapped (%s): RLIMIT_MEMLOCK and "
-			"kernel.perf_event_mlock_kb leave no room; try -m %u, or raise `ulimit -l`",
+			"kernel.perf_event_mlock_kb leave no room; try -m %u, or raise `ulimit "
+			"-l`",
 			strerror(-rc), capture->pages > 1 ? capture->pages / 2 : 1);
 	capture->mapped_one = true;
 	return 0;
 }
 
 /* The ring of that CPU, made on `fd` when there is none; else `fd` is redirected into it. */
-static int ring_join(struct capture *capture, int cpu, int fd, uint32_t *ret_ring,
-	struct error *err)
+static int ring_join(
+	struct capture *capture, int cpu, int fd, uint32_t *ret_ring, struct error *err)
 {
 	struct ring ring = {.cpu = cpu, .fd = fd};
 	int rc;
@@ -238,12 +242,13 @@ static int ring_join(struct capture *capture, int cpu, int fd, uint32_t *ret_rin
 			continue;
 		*ret_ring = r;
 		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, capture->rings[r].fd) < 0)
-			return error_set(err, -errno, "CPU %d: the event cannot share the ring: %s", cpu,
+			return error_set(err, -errno,
+				"CPU %d: the event cannot share the ring: %s", cpu,
 				strerror(errno));
 		return 0;
 	}
-	rc = array_reserve(&capture->rings, &capture->ring_cap, (uint64_t)capture->ring_count + 1,
-		sizeof(ring), RINGS_LIMIT);
+	rc = array_reserve(&capture->rings, &capture->ring_cap,
+		(uint64_t)capture->ring_count + 1, sizeof(ring), RINGS_LIMIT);
 	if (rc < 0)
 		return error_set(err, rc, "more than %d CPUs", RINGS_LIMIT);
 	rc = ring_map(capture, fd, &ring.ringbuf, err);
@@ -259,8 +264,8 @@ static int fd_keep(struct event_fds *event, int fd, uint32_t ring)
 	uint64_t id = 0;
 	int rc;
 
-	rc = array_reserve(&event->fds, &event->cap, (uint64_t)event->count + 1, sizeof(*event->fds),
-		FDS_LIMIT);
+	rc = array_reserve(&event->fds, &event->cap, (uint64_t)event->count + 1,
+		sizeof(*event->fds), FDS_LIMIT);
 	if (rc == 0)
 		rc = array_reserve(&event->ids, &event->ids_cap, (uint64_t)event->count + 1,
 			sizeof(*event->ids), FDS_LIMIT);
@@ -273,15 +278,16 @@ static int fd_keep(struct event_fds *event, int fd, uint32_t ring)
 	return 0;
 }
 
-static int event_attach(struct capture *capture, struct event_fds *event, pid_t tid, int cpu,
-	struct error *err)
+static int event_attach(
+	struct capture *capture, struct event_fds *event, pid_t tid, int cpu, struct error *err)
 {
 	struct perf_event_attr attr = event->attr;
 	cleanup_close int fd = -1;
-	uint32_t ring;
+	uint32_t ring = 0;
 	int rc;
 
-	attr.wakeup_events = capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4; /* watermark */
+	attr.wakeup_events =
+		capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4; /* watermark */
 	fd = perf_open(&attr, tid, cpu, -1, 0);
 	if (fd < 0)
 		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);
@@ -290,7 +296,8 @@ static int event_attach(struct capture *capture, struct event_fds *event, pid_t 
 		return rc;
 	rc = fd_keep(event, fd, ring);
 	if (rc < 0)
-		return error_set(err, rc, "event %s: %s", event->event.spec.name, strerror(-rc));
+		return error_set(
+			err, rc, "event %s: %s", event->event.spec.name, strerror(-rc));
 	take_fd(&fd);
 	capture->fd_count++;
 	return 0;
@@ -384,11 +391,29 @@ const uint64_t *capture_ids(const struct capture *capture, uint32_t index, uint3
 	return capture->events[index].ids;
 }
 
+/*
+ * Multiplexed? An event that follows a thread on one CPU is enabled while the thread runs
+ * anywhere, and running while it runs there: so all CPUs' running times together must reach one
+ * CPU's enabled time. Software events are never multiplexed.
+ */
+static double count_scale(const struct event_fds *event, uint64_t enabled, uint64_t running)
+{
+	double share;
+
+	if (event->attr.type == PERF_TYPE_SOFTWARE ||
+		event->attr.type == PERF_TYPE_TRACEPOINT || !running || !event->event.cpu_count)
+		return 1.0;
+	share = (double)running / ((double)enabled / event->event.cpu_count);
+	return share < 0.99 ? 1.0 / share : 1.0;
+}
+
 int capture_read(const struct capture *capture, uint32_t index, struct capture_count *ret_count)
 {
 	const struct event_fds *event = &capture->events[index];
 	struct capture_count sum = {
 		.has_lost = (event->attr.read_format & PERF_FORMAT_LOST) != 0};
+	uint64_t enabled = 0, running = 0;
+	double scale;
 
 	for (uint32_t f = 0; f < event->count; f++) {
 		struct {
@@ -399,13 +424,15 @@ int capture_read(const struct capture *capture, uint32_t index, struct capture_c
 
 		if (got < 0 || (size_t)got < want)
 			return got < 0 ? -errno : -EIO;
-		if (v.running && v.running < v.enabled) {
-			v.value = (uint64_t)((double)v.value * (double)v.enabled / (double)v.running);
-			sum.scaled = true;
-		}
+		enabled += v.enabled;
+		running += v.running;
 		sum.value += v.value;
 		sum.lost += v.lost;
 	}
+	scale = count_scale(event, enabled, running);
+	sum.scaled = scale > 1.0;
+	if (sum.scaled)
+		sum.value = (uint64_t)((double)sum.value * scale);
 	*ret_count = sum;
 	return 0;
 }

@@ -1,12 +1,13 @@
 /*
- * A capture: the sampling events of one recording, on all its targets and CPUs, and their rings.
+ * A capture: the sampling events of one recording, on all its targets and CPUs, and their
+ * rings.
  *
  *                 cpu 0              cpu 1
  *     thread a    event --+          event --+        every event of a CPU writes into that
  *     thread b    event --+- ring 0  event --+- ring 1  CPU's ring (ioctl SET_OUTPUT)
  *
- * Each event inherits: it follows what its thread creates. The first event of each thread and CPU
- * carries the side-band (MMAP2, COMM, FORK, EXIT). One thread drives a capture.
+ * Each event inherits: it follows what its thread creates. The first event of each thread and
+ * CPU carries the side-band (MMAP2, COMM, FORK, EXIT). One thread drives a capture.
  */
 #pragma once
 
@@ -31,19 +32,20 @@ struct capture_event {
 struct capture_options {
 	const struct capture_event *events;
 	uint32_t event_count;
-	uint32_t pages; /* of data a ring; halved until it fits */
-	bool enable_on_exec; /* a command that has not exec'ed yet; else enabled at once */
-	uint32_t stack_bytes; /* of user stack to copy with each sample; 0: frame pointers only */
+	uint32_t pages;	      /* of data a ring; halved until it fits */
+	bool enable_on_exec;  /* a command that has not exec'ed yet; else enabled at once */
+	uint32_t stack_bytes; /* of user stack to copy with each sample; 0: frame pointers only
+			       */
 };
 
 /* Allocates; opens nothing. */
-int capture_new(const struct capture_options *options, struct capture **ret_capture,
-	struct error *err);
+int capture_new(
+	const struct capture_options *options, struct capture **ret_capture, struct error *err);
 void capture_free(struct capture *capture);
 
 /*
- * Opens all events for a thread (-1: none; whole CPUs). -ESRCH: it is gone, nothing stays open. The first
- * call makes the rings: -EPERM there when not even one page may be locked.
+ * Opens all events for a thread (-1: none; whole CPUs). -ESRCH: it is gone, nothing stays open.
+ * The first call makes the rings: -EPERM there when not even one page may be locked.
  */
 int capture_attach(struct capture *capture, pid_t tid, struct error *err);
 
@@ -52,7 +54,7 @@ int capture_disable(struct capture *capture);
 uint32_t capture_ring_count(const struct capture *capture);
 struct perf_ringbuf *capture_ring(const struct capture *capture, uint32_t ring);
 int capture_ring_fd(const struct capture *capture, uint32_t ring); /* for poll */
-uint32_t capture_pages(const struct capture *capture); /* what fitted */
+uint32_t capture_pages(const struct capture *capture);		   /* what fitted */
 
 /* All events share it. */
 const struct wick_layout *capture_layout(const struct capture *capture);
@@ -66,10 +68,11 @@ const uint64_t *capture_ids(const struct capture *capture, uint32_t index, uint3
 
 struct capture_count {
 	uint64_t value; /* summed over targets and CPUs, with what they created */
-	uint64_t lost; /* PERF_FORMAT_LOST; 0 where the kernel has it not */
+	uint64_t lost;	/* PERF_FORMAT_LOST; 0 where the kernel has it not */
 	bool has_lost;
 	bool scaled; /* the PMU was shared: running < enabled; value is scaled up */
 };
 
 /* read() of all descriptors of one event. */
-int capture_read(const struct capture *capture, uint32_t index, struct capture_count *ret_count);
+int capture_read(
+	const struct capture *capture, uint32_t index, struct capture_count *ret_count);

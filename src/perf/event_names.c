@@ -5,8 +5,14 @@
 
 #include <string.h>
 
-#define HW(name, alias, id) {name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, false}
-#define SW(name, alias, id) {name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, false}
+#define HW(name, alias, id)                                                                    \
+	{                                                                                      \
+		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, false                     \
+	}
+#define SW(name, alias, id)                                                                    \
+	{                                                                                      \
+		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, false                     \
+	}
 
 const struct event_name event_names[] = {
 	HW("cycles", "cpu-cycles", CPU_CYCLES),

@@ -52,7 +52,8 @@ static int pmu_read(const char *root, const char *name, struct pmu *ret_pmu)
 	memcpy(ret_pmu->name, name, strlen(name));
 	read_line(dir, "cpus", ret_pmu->cpus, sizeof(ret_pmu->cpus));
 	/* x86 calls them cpu, cpu_core, cpu_atom; ARM's list their CPUs and have cpu_cycles. */
-	ret_pmu->is_core = !strcmp(name, "cpu") ||
+	ret_pmu->is_core =
+		!strcmp(name, "cpu") ||
 		(ret_pmu->cpus[0] && (!faccessat(dir, "events/cpu-cycles", F_OK, 0) ||
 					     !faccessat(dir, "events/cpu_cycles", F_OK, 0)));
 	return 0;
@@ -72,7 +73,8 @@ int pmu_list(const char *root, struct pmu *ret_pmus, uint32_t cap)
 	return (int)n;
 }
 
-/* One range of a format: the low bits of *value go to bits lo..hi of the word, and are used up. */
+/* One range of a format: the low bits of *value go to bits lo..hi of the word, and are used up.
+ */
 static int place_bits(uint64_t *word, uint64_t *value, uint64_t lo, uint64_t hi)
 {
 	uint64_t width, mask;
@@ -154,15 +156,18 @@ static int term_apply(int dir, const struct term *term, unsigned depth, struct e
 		else if (!term->has_value && !path_of(path, sizeof(path), "events/", term)) {
 			read_line(dir, path, text, sizeof(text));
 			if (text[0])
-				return terms_parse(dir, text, strlen(text), depth + 1, spec, err);
+				return terms_parse(
+					dir, text, strlen(text), depth + 1, spec, err);
 		}
 	}
 	if (rc == -ERANGE)
-		return error_set(err, rc, "event term '%.*s': the value has more bits than the field",
+		return error_set(err, rc,
+			"event term '%.*s': the value has more bits than the field",
 			(int)term->name_len, term->name);
 	if (rc < 0)
 		return error_set(err, rc,
-			"event term '%.*s': this PMU has no such field or event (see wick list)",
+			"event term '%.*s': this PMU has no such field or event (see wick "
+			"list)",
 			(int)term->name_len, term->name);
 	return 0;
 }
@@ -173,16 +178,19 @@ static int terms_parse(int dir, const char *text, size_t len, unsigned depth,
 	const char *p = text, *end = text + len;
 
 	if (depth > TERM_DEPTH_MAX)
-		return error_set(err, -EINVAL, "the PMU's named events refer to each other in a circle");
+		return error_set(
+			err, -EINVAL, "the PMU's named events refer to each other in a circle");
 	while (p < end) {
-		const char *comma = memchr(p, ',', (size_t)(end - p)), *stop = comma ? comma : end;
+		const char *comma = memchr(p, ',', (size_t)(end - p)),
+			   *stop = comma ? comma : end;
 		const char *eq = memchr(p, '=', (size_t)(stop - p));
 		struct term term = {p, (size_t)((eq ? eq : stop) - p), eq != NULL, 0};
 		int rc;
 
 		if (!term.name_len ||
 			(eq && parse_u64(eq + 1, (size_t)(stop - eq - 1), &term.value) < 0))
-			return error_set(err, -EINVAL, "event term '%.*s': want field=number or a name",
+			return error_set(err, -EINVAL,
+				"event term '%.*s': want field=number or a name",
 				(int)(stop - p), p);
 		rc = term_apply(dir, &term, depth, spec, err);
 		if (rc < 0)
@@ -203,15 +211,17 @@ int pmu_parse(const char *root, const char *text, size_t len, struct event_spec 
 
 	if (!slash || len < 3 || text[len - 1] != '/' || slash == text + len - 1 ||
 		(size_t)(slash - text) >= sizeof(name))
-		return error_set(err, -EINVAL, "event '%.*s': want pmu/field=value,.../", (int)len, text);
+		return error_set(err, -EINVAL, "event '%.*s': want pmu/field=value,.../",
+			(int)len, text);
 	memcpy(name, text, (size_t)(slash - text));
 	name[slash - text] = '\0';
 	cleanup_close int dir = pmu_open(root, name);
 
-	if (dir < 0 || file_read_number(dir, "type", &type) < 0 || type < 0 || type > UINT32_MAX)
+	if (dir < 0 || file_read_number(dir, "type", &type) < 0 || type < 0 ||
+		type > UINT32_MAX)
 		return error_set(err, -ENOENT,
-			"event '%.*s': this machine has no PMU named %s (see wick list)", (int)len, text,
-			name);
+			"event '%.*s': this machine has no PMU named %s (see wick list)",
+			(int)len, text, name);
 	spec.type = (uint32_t)type;
 	read_line(dir, "cpus", spec.cpus, sizeof(spec.cpus));
 	rc = terms_parse(dir, slash + 1, (size_t)(text + len - 1 - slash - 1), 0, &spec, err);

@@ -1,7 +1,7 @@
 /*
- * Names to attrs, and the ladder of events: cycles with the kernel's part, without it, cpu-clock
- * with it, without it. A step is taken when the kernel refuses to open the event *or* when it
- * opens and then does not deliver: virtual machines have PMUs that count nothing.
+ * Names to attrs, and the ladder of events: cycles with the kernel's part, without it,
+ * cpu-clock with it, without it. A step is taken when the kernel refuses to open the event *or*
+ * when it opens and then does not deliver: virtual machines have PMUs that count nothing.
  */
 #include "perf/spec.h"
 
@@ -63,8 +63,8 @@ static int modifiers_parse(const char *text, struct event_spec *spec)
 
 static int tracepoint_parse(const char *text, size_t len, struct event_spec *spec)
 {
-	static const char *const roots[] = {"/sys/kernel/tracing/events",
-		"/sys/kernel/debug/tracing/events"};
+	static const char *const roots[] = {
+		"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
 	char path[256];
 	const char *colon = memchr(text, ':', len);
 	int64_t id;
@@ -72,8 +72,8 @@ static int tracepoint_parse(const char *text, size_t len, struct event_spec *spe
 	if (!colon || memchr(text, '/', len) || text[0] == '.' || len > 128)
 		return -ENOENT;
 	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
-		snprintf(path, sizeof(path), "%s/%.*s/%.*s/id", roots[i], (int)(colon - text), text,
-			(int)(text + len - colon - 1), colon + 1);
+		snprintf(path, sizeof(path), "%s/%.*s/%.*s/id", roots[i], (int)(colon - text),
+			text, (int)(text + len - colon - 1), colon + 1);
 		if (file_read_number(AT_FDCWD, path, &id) == 0 && id >= 0) {
 			spec->type = PERF_TYPE_TRACEPOINT;
 			spec->config = (uint64_t)id;
@@ -106,7 +106,8 @@ static int body_parse(const char *text, size_t len, struct event_spec *spec, str
 	if (memchr(text, '/', len))
 		return pmu_parse(PMU_SYSFS, text, len, spec, err);
 	return error_set(err, -ENOENT,
-		"event '%.*s' is not known; `wick list` shows what can be used here", (int)len, text);
+		"event '%.*s' is not known; `wick list` shows what can be used here", (int)len,
+		text);
 }
 
 int spec_parse(const char *text, struct event_spec *ret_spec, struct error *err)
@@ -136,7 +137,8 @@ int spec_parse(const char *text, struct event_spec *ret_spec, struct error *err)
 	}
 	if (rc < 0)
 		return error_set(err, -EINVAL,
-			"event '%s': no such tracepoint here, and '%s' is not a modifier (u and k are)",
+			"event '%s': no such tracepoint here, and '%s' is not a modifier (u "
+			"and k are)",
 			text, colon ? colon + 1 : slash + 1);
 	rc = body_parse(text, body, &spec, err);
 	if (rc < 0)
@@ -155,7 +157,7 @@ void spec_attr(const struct event_spec *spec, struct perf_event_attr *ret_attr)
 		.config1 = spec->config1,
 		.config2 = spec->config2,
 		.flags = (spec->exclude_kernel ? ATTR_EXCLUDE_KERNEL | ATTR_EXCLUDE_HV : 0) |
-			(spec->exclude_user ? ATTR_EXCLUDE_USER : 0),
+			 (spec->exclude_user ? ATTR_EXCLUDE_USER : 0),
 	};
 }
 
@@ -227,7 +229,7 @@ static int spec_try_deliver(const struct event_spec *spec)
 static bool code_is_missing(int code)
 {
 	return code == -ENOENT || code == -EOPNOTSUPP || code == -ENODEV || code == -ENODATA ||
-		code == -EINVAL;
+	       code == -EINVAL;
 }
 
 /* Kernel and user, else user only. */
@@ -254,7 +256,8 @@ static void why_user_only(char *why)
 	if (file_read_number(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", &paranoid) < 0)
 		paranoid = 2;
 	snprintf(why, 192,
-		"user code only: kernel.perf_event_paranoid is %d (1 or CAP_PERFMON shows the kernel's "
+		"user code only: kernel.perf_event_paranoid is %d (1 or CAP_PERFMON shows the "
+		"kernel's "
 		"part)",
 		(int)paranoid);
 }
@@ -275,8 +278,9 @@ int spec_settle(struct event_spec *spec, char *why, struct error *err)
 static uint32_t cycles_specs(struct event_spec *ret_specs)
 {
 	struct pmu pmus[64];
-	struct event_spec plain = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles"};
+	struct event_spec plain = {.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.name = "cycles"};
 	int n = pmu_list(PMU_SYSFS, pmus, ARRAY_LEN(pmus));
 	uint32_t cores = 0;
 
@@ -322,9 +326,10 @@ int spec_pick(struct event_spec *ret_specs, char *why, struct error *err)
 	}
 	rc = spec_try_open(&ret_specs[0]);
 	snprintf(why, 192, "%s",
-		rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? "" :
-		code_is_missing(rc) || !rc ? "no CPU cycles here: the machine's PMU is absent or counts nothing" :
-					     "");
+		rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? ""
+		: code_is_missing(rc) || !rc
+			? "no CPU cycles here: the machine's PMU is absent or counts nothing"
+			: "");
 	ret_specs[0] = (struct event_spec){.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.name = "cpu-clock",
@@ -335,7 +340,8 @@ int spec_pick(struct event_spec *ret_specs, char *why, struct error *err)
 	rc = spec_try_deliver(&ret_specs[0]);
 	if (rc < 0)
 		return error_set(err, rc,
-			"cpu-clock opens but delivers no samples on this kernel (%s): nothing can be "
+			"cpu-clock opens but delivers no samples on this kernel (%s): nothing "
+			"can be "
 			"recorded through perf events here",
 			strerror(-rc));
 	used = strlen(why);
@@ -351,41 +357,50 @@ int spec_pick(struct event_spec *ret_specs, char *why, struct error *err)
 int spec_explain(const struct event_spec *spec, int code, struct error *err)
 {
 	int64_t paranoid;
-	bool knows = file_read_number(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", &paranoid) == 0;
+	bool knows = file_read_number(
+			     AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", &paranoid) == 0;
 
 	switch (code) {
 	case -EACCES:
 	case -EPERM:
 		if (knows && paranoid >= 3)
 			return error_set(err, code,
-				"event %s: kernel.perf_event_paranoid is %d, which refuses every user; as "
-				"root: sysctl kernel.perf_event_paranoid=2 (or give wick CAP_PERFMON)",
+				"event %s: kernel.perf_event_paranoid is %d, which refuses "
+				"every user; as "
+				"root: sysctl kernel.perf_event_paranoid=2 (or give wick "
+				"CAP_PERFMON)",
 				spec->name, (int)paranoid);
 		if (code == -EPERM)
 			return error_set(err, code,
-				"event %s: perf_event_open is refused (EPERM): a seccomp filter, as "
-				"containers have by default, or a security module; allow perf_event_open in "
+				"event %s: perf_event_open is refused (EPERM): a seccomp "
+				"filter, as "
+				"containers have by default, or a security module; allow "
+				"perf_event_open in "
 				"the container's profile",
 				spec->name);
 		return error_set(err, code,
-			"event %s: not permitted (EACCES): another user's or a privileged process, or "
+			"event %s: not permitted (EACCES): another user's or a privileged "
+			"process, or "
 			"kernel.perf_event_paranoid (%d) forbids it; CAP_PERFMON allows it",
 			spec->name, knows ? (int)paranoid : -1);
 	case -ENOSYS:
 		return error_set(err, code,
-			"event %s: the kernel has no perf_event_open (ENOSYS): not built in, or a "
+			"event %s: the kernel has no perf_event_open (ENOSYS): not built in, "
+			"or a "
 			"container's seccomp filter hides it",
 			spec->name);
 	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -ENODEV:
 		return error_set(err, code,
-			"event %s: this machine cannot count it (%s); `wick list` shows what works, "
+			"event %s: this machine cannot count it (%s); `wick list` shows what "
+			"works, "
 			"cpu-clock always does",
 			spec->name, strerror(-code));
 	case -EMFILE:
 		return error_set(err, code,
-			"event %s: too many open files; raise `ulimit -n` (threads x CPUs are needed)",
+			"event %s: too many open files; raise `ulimit -n` (threads x CPUs are "
+			"needed)",
 			spec->name);
 	default:
 		return error_set(err, code, "event %s: perf_event_open: %s", spec->name,

@@ -19,8 +19,8 @@ struct event_spec {
 	uint64_t config, config1, config2;
 	char name[64]; /* "cycles", "cpu-clock:u" */
 	bool exclude_user, exclude_kernel;
-	bool by_user; /* a modifier decided user or kernel: keep it */
-	bool weight_is_ns; /* cpu-clock and task-clock */
+	bool by_user;		 /* a modifier decided user or kernel: keep it */
+	bool weight_is_ns;	 /* cpu-clock and task-clock */
 	uint64_t default_period; /* 0: sampled by frequency when nobody says otherwise */
 	char cpus[256]; /* of a hybrid machine's core PMU, as sysfs lists them; "": all */
 };
@@ -33,9 +33,10 @@ int spec_parse(const char *text, struct event_spec *ret_spec, struct error *err)
 
 /*
  * The events to sample when none is named: the CPU's cycles where a PMU delivers (one event per
- * core PMU on a hybrid machine), else cpu-clock. Kernel and user, or user only where the kernel's
- * part is refused. Returns how many (1 to SPECS_MAX); `why` (at least 192 bytes) says why it is not the first choice, or
- * is empty. A negative errno and a sentence when the kernel allows no event at all.
+ * core PMU on a hybrid machine), else cpu-clock. Kernel and user, or user only where the
+ * kernel's part is refused. Returns how many (1 to SPECS_MAX); `why` (at least 192 bytes) says
+ * why it is not the first choice, or is empty. A negative errno and a sentence when the kernel
+ * allows no event at all.
  */
 int spec_pick(struct event_spec *ret_specs, char *why, struct error *err);
 

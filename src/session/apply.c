@@ -2,8 +2,8 @@
  * A sample's way: thread -> process -> for each chain entry its mapping -> frame -> stack.
  *
  * Chain entries repeat from sample to sample, so a direct-mapped cache remembers the frame of
- * (address, process, generation of its maps): a hit is a comparison, a miss is a binary search in
- * the maps and a hash lookup in the frames.
+ * (address, process, generation of its maps): a hit is a comparison, a miss is a binary search
+ * in the maps and a hash lookup in the frames.
  */
 #include "session/apply.h"
 
@@ -88,8 +88,8 @@ static enum module_kind module_kind_of(enum dso_kind kind)
 	return MODULE_ANON;
 }
 
-static int named_module(struct apply *apply, enum module_kind kind, const char *name,
-	uint32_t *cached)
+static int named_module(
+	struct apply *apply, enum module_kind kind, const char *name, uint32_t *cached)
 {
 	struct module module = {.kind = kind};
 	int rc;
@@ -140,8 +140,8 @@ static int frame_of(struct apply *apply, uint32_t process, uint64_t ip, bool cal
 	bool in_kernel, uint32_t *ret_frame)
 {
 	uint64_t probe = ip - (caller && ip), addr = ip;
-	const struct mapping *mapping = in_kernel ? target_find_kernel(apply->target, probe) :
-						    target_find(apply->target, process, probe);
+	const struct mapping *mapping = in_kernel ? target_find_kernel(apply->target, probe)
+						  : target_find(apply->target, process, probe);
 	uint32_t module;
 	int rc;
 
@@ -152,7 +152,8 @@ static int frame_of(struct apply *apply, uint32_t process, uint64_t ip, bool cal
 		if (kind == DSO_FILE || kind == DSO_VDSO)
 			addr = ip - mapping->start + mapping->pgoff;
 	} else if (in_kernel) {
-		rc = named_module(apply, MODULE_KERNEL, "[kernel.kallsyms]", &apply->kernel_module);
+		rc = named_module(
+			apply, MODULE_KERNEL, "[kernel.kallsyms]", &apply->kernel_module);
 		module = apply->kernel_module;
 	} else {
 		rc = named_module(apply, MODULE_ANON, "[unknown]", &apply->unknown_module);
@@ -163,14 +164,13 @@ static int frame_of(struct apply *apply, uint32_t process, uint64_t ip, bool cal
 	return profile_frame(apply->profile, module, addr, caller, ip, ret_frame);
 }
 
-static int frame_push(struct apply *apply, uint32_t process, uint64_t ip, bool caller,
-	bool in_kernel)
+static int frame_push(
+	struct apply *apply, uint32_t process, uint64_t ip, bool caller, bool in_kernel)
 {
 	uint64_t key = (ip << 1 | ip >> 63) ^ caller;
 	uint32_t owner = in_kernel ? TARGET_NONE : process;
 	uint32_t generation = in_kernel ? 0 : apply->target->processes[process].generation;
-	struct cache_slot *slot =
-		&apply->cache[hash_pair(key, owner) & (CACHE_SLOTS - 1)];
+	struct cache_slot *slot = &apply->cache[hash_pair(key, owner) & (CACHE_SLOTS - 1)];
 	uint32_t frame;
 	int rc;
 
@@ -195,7 +195,8 @@ static bool frame_is_root(struct apply *apply, uint32_t frame)
 
 	if (!apply->options.is_root)
 		return false;
-	if (array_reserve(&apply->roots, &apply->roots_cap, (uint64_t)frame + 1, 1, UINT32_MAX) < 0)
+	if (array_reserve(
+		    &apply->roots, &apply->roots_cap, (uint64_t)frame + 1, 1, UINT32_MAX) < 0)
 		return false;
 	if (apply->roots_cap > had)
 		memset(apply->roots + had, 0, apply->roots_cap - had);
@@ -217,24 +218,25 @@ static int chain_push(struct apply *apply, uint32_t process, const struct wick_r
 {
 	const struct wick_words chain = record->sample.callchain;
 	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	bool in_kernel = mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
+	bool in_kernel =
+		mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
 	bool leaf = true;
 
 	apply->frame_count = 0;
 	*ret_shape = (struct chain_shape){.has_chain = chain.n != 0};
 	if (!chain.n) {
 		ret_shape->user_frames = !in_kernel;
-		return record->sample.ip ? frame_push(apply, process, record->sample.ip, false,
-						   in_kernel) :
-					   0;
+		return record->sample.ip
+			       ? frame_push(apply, process, record->sample.ip, false, in_kernel)
+			       : 0;
 	}
 	for (uint64_t i = 0; i < chain.n; i++) {
 		uint64_t ip = wick_word(chain, i);
 		int rc;
 
 		if (ip >= PERF_CONTEXT_MAX) { /* a marker: who runs from here on, a new leaf */
-			in_kernel = ip == PERF_CONTEXT_KERNEL || ip == PERF_CONTEXT_GUEST_KERNEL ||
-				ip == PERF_CONTEXT_HV;
+			in_kernel = ip == PERF_CONTEXT_KERNEL ||
+				    ip == PERF_CONTEXT_GUEST_KERNEL || ip == PERF_CONTEXT_HV;
 			leaf = true;
 			continue;
 		}
@@ -249,21 +251,23 @@ static int chain_push(struct apply *apply, uint32_t process, const struct wick_r
 	return 0;
 }
 
-static enum stack_stop stack_stop_of(struct apply *apply, const struct chain_shape *shape,
-	const struct wick_record *record)
+static enum stack_stop stack_stop_of(
+	struct apply *apply, const struct chain_shape *shape, const struct wick_record *record)
 {
 	const struct wick_words chain = record->sample.callchain;
 
 	if (!shape->has_chain)
 		return STOP_NO_CHAIN;
 	if (!shape->user_frames) {
-		/* Kernel threads, exec and exit have no user part; else the chain was cut above it. */
-		return chain.n >= apply->options.kernel_depth_limit ? STOP_TRUNCATED_KERNEL :
-								      STOP_NO_USER;
+		/* Kernel threads, exec and exit have no user part; else the chain was cut above
+		 * it. */
+		return chain.n >= apply->options.kernel_depth_limit ? STOP_TRUNCATED_KERNEL
+								    : STOP_NO_USER;
 	}
 	if (frame_is_root(apply, apply->frames[apply->frame_count - 1]))
 		return STOP_ROOT;
-	/* Without CFI the libc's first frames below main are out of reach, but main says enough. */
+	/* Without CFI the libc's first frames below main are out of reach, but main says
+	 * enough. */
 	if (apply->frame_count >= 2 && shape->user_frames >= 2 &&
 		frame_is_root(apply, apply->frames[apply->frame_count - 2]))
 		return STOP_ROOT;
@@ -343,15 +347,17 @@ static int apply_sample(struct apply *apply, uint32_t event, const struct wick_r
 	rc = stack_add(apply, stop, &sample.stack);
 	if (rc == 0)
 		rc = profile_thread(apply->profile, pid, tid,
-			strings_get(&apply->target->strings, apply->target->threads[thread].comm),
+			strings_get(
+				&apply->target->strings, apply->target->threads[thread].comm),
 			&sample.thread);
 	if (rc < 0)
 		return rc;
-	return apply->options.on_sample ? apply->options.on_sample(apply->options.ctx, &sample) :
-					  profile_add(apply->profile, &sample);
+	return apply->options.on_sample ? apply->options.on_sample(apply->options.ctx, &sample)
+					: profile_add(apply->profile, &sample);
 }
 
-/* "[kernel.kallsyms]_stext": the name of the symbol whose address pgoff is, behind the bracket. */
+/* "[kernel.kallsyms]_stext": the name of the symbol whose address pgoff is, behind the bracket.
+ */
 static size_t kernel_name_len(const char *name)
 {
 	const char *bracket = strchr(name, ']');
@@ -363,7 +369,8 @@ static int apply_mmap(struct apply *apply, const struct wick_record *record)
 {
 	const struct wick_record_mmap *mmap = &record->mmap;
 	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	bool in_kernel = mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
+	bool in_kernel =
+		mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
 	enum dso_kind kind = dso_kind_of(mmap->filename.text, in_kernel);
 	struct dso_key key = {
 		.kind = kind,
@@ -374,9 +381,10 @@ static int apply_mmap(struct apply *apply, const struct wick_record *record)
 		.build_id_bytes = mmap->build_id_bytes,
 		.anon_pid = kind == DSO_ANON ? mmap->pid : 0,
 	};
-	size_t name_len = kind == DSO_KERNEL ? kernel_name_len(mmap->filename.text) :
-					       mmap->filename.len;
-	struct mapping mapping = {.start = mmap->addr, .pgoff = mmap->pgoff, .prot = mmap->prot};
+	size_t name_len =
+		kind == DSO_KERNEL ? kernel_name_len(mmap->filename.text) : mmap->filename.len;
+	struct mapping mapping = {
+		.start = mmap->addr, .pgoff = mmap->pgoff, .prot = mmap->prot};
 	struct dso *dso;
 	int rc;
 
@@ -418,8 +426,9 @@ static int apply_task(struct apply *apply, const struct wick_record *record)
 
 static int apply_comm(struct apply *apply, const struct wick_record *record)
 {
-	int rc = target_comm(apply->target, (int32_t)record->comm.pid, (int32_t)record->comm.tid,
-		record->comm.name.text, (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0);
+	int rc = target_comm(apply->target, (int32_t)record->comm.pid,
+		(int32_t)record->comm.tid, record->comm.name.text,
+		(record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0);
 
 	return rc == -ENOSPC ? 0 : rc;
 }

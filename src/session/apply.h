@@ -1,10 +1,10 @@
 /*
- * Interprets records, in the order of their time: who runs and what is mapped (target), what was
- * sampled (profile), and what the records say about their own quality (profile->quality).
+ * Interprets records, in the order of their time: who runs and what is mapped (target), what
+ * was sampled (profile), and what the records say about their own quality (profile->quality).
  *
  * The one door for live rings, files and simulated kernels. Samples are stored in the profile,
- * handed to `on_sample`, or only counted. In the steady state it allocates only for what was never
- * seen before.
+ * handed to `on_sample`, or only counted. In the steady state it allocates only for what was
+ * never seen before.
  */
 #pragma once
 
@@ -21,15 +21,18 @@ enum { APPLY_DEPTH_MAX = 8192 };
 struct apply_options {
 	struct target *target;
 	struct profile *profile;
-	/* Is this the first function of a thread or process? Asked once a frame. NULL: never. */
+	/* Is this the first function of a thread or process? Asked once a frame. NULL: never.
+	 */
 	bool (*is_root)(void *ctx, struct profile *profile, uint32_t frame);
-	/* A process that no record has told about (live): read it now, apply what is found. NULL: no. */
+	/* A process that no record has told about (live): read it now, apply what is found.
+	 * NULL: no. */
 	void (*need_process)(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns);
 	/* In place of storing the sample. NULL: profile_add(). */
 	int (*on_sample)(void *ctx, const struct sample *sample);
 	void *ctx;
 	bool count_only; /* stacks and samples are not kept: frames and quality only */
-	uint32_t kernel_depth_limit; /* perf_event_max_stack: a chain that long was cut; 0: 127 */
+	uint32_t kernel_depth_limit; /* perf_event_max_stack: a chain that long was cut; 0: 127
+				      */
 };
 
 struct apply;
@@ -39,7 +42,8 @@ void apply_free(struct apply *apply);
 
 /*
  * One record of event `event` (profile's id). Returns 0; -ENOMEM and what on_sample returns. A
- * record that cannot be decoded is counted (quality.bad_records, unknown_records), not an error.
+ * record that cannot be decoded is counted (quality.bad_records, unknown_records), not an
+ * error.
  */
 int apply_record(struct apply *apply, const struct wick_layout *layout, uint32_t event,
 	const void *record, size_t size);

@@ -1,8 +1,9 @@
 /*
- * Threads come and go while we attach. A thread that shows up in a later scan was either created
- * by a thread that had its event already: then it inherited one, and the kernel wrote a FORK record
- * into our rings; or by one that had none yet: then it needs its own. So each scan reads the FORK
- * records first, and attaches what is neither attached nor forked, until a scan finds nothing new.
+ * Threads come and go while we attach. A thread that shows up in a later scan was either
+ * created by a thread that had its event already: then it inherited one, and the kernel wrote a
+ * FORK record into our rings; or by one that had none yet: then it needs its own. So each scan
+ * reads the FORK records first, and attaches what is neither attached nor forked, until a scan
+ * finds nothing new.
  */
 #include "session/attach.h"
 
@@ -35,7 +36,9 @@ static bool tid_has(const struct tid_set *set, int32_t tid)
 
 static int tid_put(struct tid_set *set, int32_t tid)
 {
-	return tid_has(set, tid) ? 0 : hash_add(&set->index, hash_u64((uint32_t)tid), (uint32_t)tid);
+	return tid_has(set, tid)
+		       ? 0
+		       : hash_add(&set->index, hash_u64((uint32_t)tid), (uint32_t)tid);
 }
 
 static void tid_set_done(struct tid_set *set)
@@ -57,7 +60,8 @@ static int read_forks(struct capture *capture, struct tid_set *covered)
 		while (rc == 0 && (size = perf_ringbuf_peek(ring, &bytes)) > 0) {
 			struct wick_record record;
 
-			if (((const struct perf_event_header *)bytes)->type == PERF_RECORD_FORK &&
+			if (((const struct perf_event_header *)bytes)->type ==
+					PERF_RECORD_FORK &&
 				wick_record_decode(capture_layout(capture), bytes, (size_t)size,
 					&record) > 0)
 				rc = tid_put(covered, (int32_t)record.task.tid);
@@ -90,8 +94,8 @@ static int scan_attach(struct capture *capture, const struct pid_list *tids,
 	return fresh;
 }
 
-int attach_process(struct capture *capture, const struct proc *proc, int32_t pid,
-	struct error *err)
+int attach_process(
+	struct capture *capture, const struct proc *proc, int32_t pid, struct error *err)
 {
 	cleanup_with(tid_set_done) struct tid_set covered = {{0}};
 	int attached = 0;
@@ -103,9 +107,11 @@ int attach_process(struct capture *capture, const struct proc *proc, int32_t pid
 		if (rc == -ESRCH && scan)
 			break;
 		if (rc == -ESRCH)
-			return error_set(err, rc, "process %d: there is none (it may have ended)", pid);
+			return error_set(
+				err, rc, "process %d: there is none (it may have ended)", pid);
 		if (rc < 0)
-			return error_set(err, rc, "process %d: its threads cannot be listed: %s", pid,
+			return error_set(err, rc,
+				"process %d: its threads cannot be listed: %s", pid,
 				strerror(-rc));
 		if (scan) /* a thread is listed a moment before its FORK record is written */
 			nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);

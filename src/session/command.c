@@ -13,7 +13,8 @@
 static int exec_error(const char *name, int code, struct error *err)
 {
 	if (code == ENOENT)
-		return error_set(err, -code, "%s: no such command (not in $PATH, or not a file)", name);
+		return error_set(
+			err, -code, "%s: no such command (not in $PATH, or not a file)", name);
 	return error_set(err, -code, "%s: cannot be executed: %s", name, strerror(code));
 }
 
@@ -40,8 +41,8 @@ int command_check(const char *name, struct error *err)
 	for (path = path ? path : "/bin:/usr/bin"; *name; path++) {
 		size_t len = strcspn(path, ":");
 
-		if (snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len ? "/" : "", name) <
-			(int)sizeof(file)) {
+		if (snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len ? "/" : "",
+			    name) < (int)sizeof(file)) {
 			int one = path_check(file);
 
 			if (!one)
@@ -56,8 +57,8 @@ int command_check(const char *name, struct error *err)
 }
 
 /* In the child: waits for the byte, becomes the command, or tells why not. */
-__attribute__((noreturn)) static void child_run(char *const argv[], const sigset_t *mask, int go_fd,
-	int exec_fd)
+__attribute__((noreturn)) static void child_run(
+	char *const argv[], const sigset_t *mask, int go_fd, int exec_fd)
 {
 	char byte;
 	ssize_t got;
@@ -104,7 +105,8 @@ int command_fork(char *const argv[], const sigset_t *mask, struct command *ret_c
 
 		close(go[1]);
 		close(exec[0]);
-		return error_set(err, rc, "%s: cannot be started: fork: %s", argv[0], strerror(-rc));
+		return error_set(
+			err, rc, "%s: cannot be started: fork: %s", argv[0], strerror(-rc));
 	}
 	*ret_command = (struct command){
 		.started = true,

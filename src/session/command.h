@@ -13,15 +13,15 @@
 
 struct command {
 	bool started;
-	pid_t pid; /* 0: it has been waited for */
-	int pidfd; /* readable when it has ended; -1 where the kernel has none */
-	int go_fd; /* a byte lets it exec */
+	pid_t pid;   /* 0: it has been waited for */
+	int pidfd;   /* readable when it has ended; -1 where the kernel has none */
+	int go_fd;   /* a byte lets it exec */
 	int exec_fd; /* brings the errno of a failed exec */
 };
 
 /*
- * Before anything is touched: is there such a command ($PATH is searched as execvp() does), and may
- * it be executed? 0, -ENOENT or -EACCES with a sentence.
+ * Before anything is touched: is there such a command ($PATH is searched as execvp() does), and
+ * may it be executed? 0, -ENOENT or -EACCES with a sentence.
  */
 int command_check(const char *name, struct error *err);
 
@@ -33,14 +33,14 @@ int command_fork(char *const argv[], const sigset_t *mask, struct command *ret_c
 	struct error *err);
 
 /*
- * Lets it exec and waits until it has. -ENOENT, -EACCES, ... with a sentence when that failed: the
- * child is gone then.
+ * Lets it exec and waits until it has. -ENOENT, -EACCES, ... with a sentence when that failed:
+ * the child is gone then.
  */
 int command_exec(struct command *command, const char *name, struct error *err);
 
 /*
- * Waits for its end; 0 and how it ended: its exit status or 128 + the signal, and what it and its
- * waited-for children used.
+ * Waits for its end; 0 and how it ended: its exit status or 128 + the signal, and what it and
+ * its waited-for children used.
  */
 int command_wait(struct command *command, int *ret_status, struct rusage *ret_usage);
 

@@ -23,7 +23,8 @@ static void header_clock(struct perfdata_features *features, clockid_t clock)
 
 	if (clock < 0)
 		return;
-	features->clockid_res_ns = clock_getres(clock, &resolution) ? 1 : (uint64_t)resolution.tv_nsec;
+	features->clockid_res_ns =
+		clock_getres(clock, &resolution) ? 1 : (uint64_t)resolution.tv_nsec;
 	features->has_clock_data = true;
 	features->clockid = (uint32_t)clock;
 	features->clockid_ns = clock_ns(clock);
@@ -61,7 +62,8 @@ static int header_build_ids(struct perfdata_features *features, const struct tar
 		if (!key->build_id_bytes)
 			continue;
 		id->pid = -1;
-		id->misc = key->kind == DSO_KERNEL ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+		id->misc = key->kind == DSO_KERNEL ? PERF_RECORD_MISC_KERNEL
+						   : PERF_RECORD_MISC_USER;
 		id->len = key->build_id_bytes;
 		memcpy(id->bytes, key->build_id, sizeof(id->bytes));
 		id->filename = strdup(strings_get(&target->strings, key->path));
@@ -100,7 +102,8 @@ int header_fill(struct perfdata_features *features, const struct proc *proc,
 	features->version = strdup("wick " WICK_VERSION);
 	features->arch = strdup(host.arch);
 	features->cpudesc = host.cpudesc[0] ? strdup(host.cpudesc) : NULL;
-	if (!features->hostname || !features->osrelease || !features->version || !features->arch)
+	if (!features->hostname || !features->osrelease || !features->version ||
+		!features->arch)
 		return -ENOMEM;
 	features->nrcpus_online = host.cpus_online;
 	features->nrcpus_available = host.cpus_possible;

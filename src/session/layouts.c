@@ -1,7 +1,8 @@
 /*
  * Where the id stands depends on the event's layout, which the id tells: the kernel solves that
- * with PERF_SAMPLE_IDENTIFIER, which stands first in a SAMPLE and last in every other record, or
- * by all events having one sample_type. So the first event's layout finds the id of every record.
+ * with PERF_SAMPLE_IDENTIFIER, which stands first in a SAMPLE and last in every other record,
+ * or by all events having one sample_type. So the first event's layout finds the id of every
+ * record.
  */
 #include "session/layouts.h"
 
@@ -14,12 +15,13 @@ enum { LAYOUTS_LIMIT = 65535, IDS_LIMIT = 1 << 24 };
 
 static int id_add(struct layouts *layouts, uint64_t id, uint32_t event)
 {
-	int rc = array_reserve(&layouts->ids, &layouts->ids_cap, (uint64_t)layouts->id_count + 1,
-		sizeof(*layouts->ids), IDS_LIMIT);
+	int rc = array_reserve(&layouts->ids, &layouts->ids_cap,
+		(uint64_t)layouts->id_count + 1, sizeof(*layouts->ids), IDS_LIMIT);
 
 	if (rc == 0)
 		rc = array_reserve(&layouts->id_events, &layouts->id_events_cap,
-			(uint64_t)layouts->id_count + 1, sizeof(*layouts->id_events), IDS_LIMIT);
+			(uint64_t)layouts->id_count + 1, sizeof(*layouts->id_events),
+			IDS_LIMIT);
 	if (rc == 0)
 		rc = hash_add(&layouts->by_id, hash_u64(id), layouts->id_count);
 	if (rc < 0)
@@ -29,8 +31,8 @@ static int id_add(struct layouts *layouts, uint64_t id, uint32_t event)
 	return 0;
 }
 
-static int layout_add(struct layouts *layouts, const struct perfdata_event *event,
-	struct error *err)
+static int layout_add(
+	struct layouts *layouts, const struct perfdata_event *event, struct error *err)
 {
 	uint32_t index = layouts->count;
 	int rc = array_reserve(&layouts->layouts, &layouts->cap, (uint64_t)index + 1,
@@ -41,7 +43,8 @@ static int layout_add(struct layouts *layouts, const struct perfdata_event *even
 	rc = wick_layout_init(&layouts->layouts[index], &event->attr);
 	if (rc < 0)
 		return error_set(err, rc,
-			"event %u of the file has sample fields that are newer than this program "
+			"event %u of the file has sample fields that are newer than this "
+			"program "
 			"(sample_type 0x%llx); its records cannot be read",
 			index, (unsigned long long)event->attr.sample_type);
 	for (uint32_t i = 0; i < event->id_count; i++) {

@@ -18,7 +18,8 @@ struct layouts {
 };
 
 /* Takes in the events that are new since the last call. 0, -ENOMEM; -EINVAL with a sentence. */
-int layouts_update(struct layouts *layouts, const struct perfdata_info *info, struct error *err);
+int layouts_update(
+	struct layouts *layouts, const struct perfdata_info *info, struct error *err);
 void layouts_done(struct layouts *layouts);
 
 /* The event of a whole record; 0 when it does not say. */

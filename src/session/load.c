@@ -1,6 +1,7 @@
 /*
- * Reading a file: perfdata hands out records in the file's order, reorder puts them into the order
- * of time, apply interprets them. The tag that travels through reorder is the event's index.
+ * Reading a file: perfdata hands out records in the file's order, reorder puts them into the
+ * order of time, apply interprets them. The tag that travels through reorder is the event's
+ * index.
  */
 #include "session/load.h"
 
@@ -45,7 +46,8 @@ static int stack_resolve(struct load *load, uint32_t stack)
 	struct profile *profile = &load->out->profile;
 
 	for (; stack < profile->stack_count; stack = profile->stacks[stack].parent) {
-		int rc = symbolize_frame(load->symbolizer, profile, profile->stacks[stack].frame);
+		int rc = symbolize_frame(
+			load->symbolizer, profile, profile->stacks[stack].frame);
 
 		if (rc < 0)
 			return rc;
@@ -58,8 +60,9 @@ static int load_on_sample(void *ctx, const struct sample *sample)
 	struct load *load = ctx;
 	int rc = load->options->no_names ? 0 : stack_resolve(load, sample->stack);
 
-	return rc < 0 ? rc :
-			load->options->on_sample(load->options->ctx, &load->out->profile, sample);
+	return rc < 0 ? rc
+		      : load->options->on_sample(
+				load->options->ctx, &load->out->profile, sample);
 }
 
 static int events_update(struct load *load)
@@ -76,12 +79,13 @@ static int events_update(struct load *load)
 	for (; load->event_count < load->info->event_count; load->event_count++) {
 		const struct perfdata_event *event = &load->info->events[load->event_count];
 		bool clock = event->attr.type == PERF_TYPE_SOFTWARE &&
-			(event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
-				event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+			     (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+				     event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 		char name[128];
 
 		perfdata_event_name(event, name, sizeof(name));
-		rc = profile_event(&load->out->profile, name, clock, &load->events[load->event_count]);
+		rc = profile_event(
+			&load->out->profile, name, clock, &load->events[load->event_count]);
 		if (rc < 0)
 			return rc;
 	}
@@ -94,8 +98,8 @@ static int load_flush(struct load *load)
 
 	while (reorder_next(load->reorder, &entry)) {
 		uint32_t event = (uint32_t)entry.tag;
-		int rc = apply_record(load->apply, &load->layouts.layouts[event], load->events[event],
-			entry.record, entry.size);
+		int rc = apply_record(load->apply, &load->layouts.layouts[event],
+			load->events[event], entry.record, entry.size);
 
 		if (rc < 0)
 			return rc;
@@ -109,7 +113,8 @@ static int load_push(struct load *load, const void *record, uint32_t size)
 	uint64_t time = wick_record_time(&load->layouts.layouts[event], record);
 	int rc = reorder_push(load->reorder, time, record, size, event);
 
-	if (rc == -ENOSPC) { /* a file without rounds, larger than memory: in the order it stands */
+	if (rc == -ENOSPC) { /* a file without rounds, larger than memory: in the order it
+				stands */
 		reorder_end(load->reorder);
 		rc = load_flush(load);
 		if (rc == 0)
@@ -148,8 +153,10 @@ static int load_records(struct load *load)
 	return load_flush(load);
 }
 
-/* The newest of the kernel's build ids that the header lists, and whether it is this machine's. */
-static void kernel_build_id(const struct perfdata_info *info, struct symbolizer_options *options)
+/* The newest of the kernel's build ids that the header lists, and whether it is this machine's.
+ */
+static void kernel_build_id(
+	const struct perfdata_info *info, struct symbolizer_options *options)
 {
 	const struct perfdata_features *features = info->features;
 
@@ -217,13 +224,15 @@ static int load_finish(struct load *load)
 	quality->truncated_at = load->info->truncated_at;
 	quality->out_of_order = reorder_late(load->reorder);
 	if (features && features->quality)
-		rc = quality_read(quality, features->quality, features->quality_bytes, load->err);
+		rc = quality_read(
+			quality, features->quality, features->quality_bytes, load->err);
 	load_header(load);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;
 	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
 	if (rc == 0)
-		rc = resolve_unnamed(load->symbolizer, &load->out->profile, &load->out->unnamed);
+		rc = resolve_unnamed(
+			load->symbolizer, &load->out->profile, &load->out->unnamed);
 	if (rc > 0)
 		load->out->unnamed_count = (uint32_t)rc;
 	return rc < 0 ? rc : 0;
@@ -244,7 +253,8 @@ int load_file(const struct load_options *options, struct loaded *ret_loaded, str
 	if (rc == 0)
 		rc = load_finish(&load);
 	if (rc == -ENOMEM && !load.err->text[0])
-		error_set(load.err, rc, "%s: out of memory; a shorter recording, or a larger machine",
+		error_set(load.err, rc,
+			"%s: out of memory; a shorter recording, or a larger machine",
 			options->path);
 	apply_free(load.apply);
 	symbolizer_free(load.symbolizer);

@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 struct load_options {
-	const char *path; /* "-": standard input */
+	const char *path;    /* "-": standard input */
 	const char *sysroot; /* files are looked for below it; NULL: / */
-	bool no_names; /* leave the frames unresolved */
-	/* In place of storing samples, in the order of time; the names of its frames are resolved. */
+	bool no_names;	     /* leave the frames unresolved */
+	/* In place of storing samples, in the order of time; the names of its frames are
+	 * resolved. */
 	int (*on_sample)(void *ctx, const struct profile *profile, const struct sample *sample);
 	void (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total);
 	void *ctx;
@@ -27,7 +28,8 @@ struct loaded {
 	char **cmdline; /* of the recorder; may be NULL */
 	uint32_t cmdline_count;
 	char *hostname, *osrelease, *arch; /* may be NULL */
-	uint64_t wall_clock_offset_ns; /* add to a sample's time for the time of day; 0: unknown */
+	uint64_t wall_clock_offset_ns; /* add to a sample's time for the time of day; 0: unknown
+					*/
 };
 
 /* A file that is cut or damaged gives what is in it; quality.truncated_at says so. */

@@ -1,6 +1,7 @@
 /*
- * A round: read the clock, fetch every ring, hand on what is surely complete, give the room back.
- * Room is given back during a long round too, so that the writers do not wait for its end.
+ * A round: read the clock, fetch every ring, hand on what is surely complete, give the room
+ * back. Room is given back during a long round too, so that the writers do not wait for its
+ * end.
  */
 #include "session/pump.h"
 
@@ -71,7 +72,8 @@ int pump_round(struct pump *pump, bool everything)
 	merge_round(&pump->merge);
 	while (rc >= 0 && (size = merge_next(&pump->merge, limit, &record, &input)) != 0) {
 		if (size < 0) {
-			pump->broken_bytes += perf_ringbuf_skip(capture_ring(pump->capture, input));
+			pump->broken_bytes +=
+				perf_ringbuf_skip(capture_ring(pump->capture, input));
 			continue;
 		}
 		rc = pump->sink(pump->ctx, record, (uint32_t)size);

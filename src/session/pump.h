@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long a writer may sleep between taking a record's time and committing it (see merge.h). */
-enum { PUMP_SLACK_NS = 2 * 1000 * 1000 };
+/* How long a writer may sleep between taking a record's time and committing it (see merge.h).
+ */
+enum { PUMP_SLACK_NS = 10 * 1000 * 1000 };
 
 /* One record, in the order of time; a negative return value ends the round and is handed on. */
 typedef int (*pump_sink_fn)(void *ctx, const void *record, uint32_t size);
@@ -28,5 +29,6 @@ struct pump {
 int pump_init(struct pump *pump, struct capture *capture, pump_sink_fn sink, void *ctx);
 void pump_done(struct pump *pump);
 
-/* Hands on what is older than PUMP_SLACK_NS, or everything. Returns 0 or what the sink returned. */
+/* Hands on what is older than PUMP_SLACK_NS, or everything. Returns 0 or what the sink
+ * returned. */
 int pump_round(struct pump *pump, bool everything);

@@ -4,22 +4,24 @@
  *     choose events -> fork the command -> attach -> make the file -> let the command exec
  *        -> [ wait, pump ] -> disable -> pump the rest -> counts -> header -> done
  *
- * The pump hands each record to recorder_sink(): it is interpreted (apply) and written. A process
- * that no record has told about is read from /proc in between, so its records stand in the file
- * before the first sample that needs them.
+ * The pump hands each record to recorder_sink(): it is interpreted (apply) and written. A
+ * process that no record has told about is read from /proc in between, so its records stand in
+ * the file before the first sample that needs them.
  */
 #include "session/recorder.h"
 
 #include "abi/perf_abi.h"
 #include "base/cleanup.h"
 #include "perf/capture.h"
-#include "perf/spec.h"
 #include "perfdata/perfdata.h"
 #include "proc/cpus.h"
 #include "proc/facts.h"
 #include "session/apply.h"
 #include "session/attach.h"
+#include "session/clocks.h"
 #include "session/command.h"
+#include "session/ends.h"
+#include "session/events.h"
 #include "session/header.h"
 #include "session/pump.h"
 #include "session/resolve.h"
@@ -28,20 +30,16 @@
 #include "target/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 enum {
-	DEFAULT_RING_BYTES = 2 * 1024 * 1024,
-	POLL_MS = 250, /* records wait no longer than this for their merge */
+	POLL_MS = 250,		       /* records wait no longer than this for their merge */
 	ROUND_NS = 1000 * 1000 * 1000, /* FINISHED_ROUND at least that often */
-	CPUS_MAX = 4096,
 	EXIT_GRACE_MS = 5000,
 };
 
@@ -51,8 +49,7 @@ struct recorder {
 	struct error *err;
 	struct proc proc;
 	struct cpu_list online;
-	struct event_spec specs[SPECS_MAX];
-	uint32_t spec_count;
+	struct events events;
 	struct command command;
 	struct capture *capture;
 	struct pump pump;
@@ -61,10 +58,9 @@ struct recorder {
 	struct apply *apply;
 	struct synth synth;
 	struct perfdata_writer *writer;
-	struct pollfd *polls; /* rings, then ends: stop, command, processes */
-	uint32_t poll_count, ring_polls;
-	uint32_t live_ends; /* processes and rings that may still end */
-	uint64_t started_ns, *cpu_before; /* of options.pids */
+	struct ends ends;
+	uint64_t started_ns;
+	struct process_clock *clocks; /* of options.pids */
 	bool disk_full;
 	int status; /* of the command; -1: it runs, or there is none */
 	struct rusage usage;
@@ -96,89 +92,6 @@ __attribute__((format(printf, 2, 3))) static void note(struct recorder *r, const
 	va_end(ap);
 }
 
-/* ---- events */
-
-static int choose_events(struct recorder *r)
-{
-	struct quality *quality = quality_of(r);
-	size_t used = 0;
-	int rc = 0;
-
-	if (!r->options->event_count) {
-		rc = spec_pick(r->specs, quality->why_event, r->err);
-		r->spec_count = rc > 0 ? (uint32_t)rc : 0;
-	}
-	for (uint32_t i = 0; rc >= 0 && i < r->options->event_count && i < SPECS_MAX; i++) {
-		rc = spec_parse(r->options->events[i], &r->specs[i], r->err);
-		if (rc >= 0)
-			rc = spec_settle(&r->specs[i], quality->why_event, r->err);
-		r->spec_count++;
-	}
-	if (rc < 0)
-		return rc;
-	for (uint32_t i = 0; i < r->spec_count; i++) {
-		snprintf(quality->event + used, sizeof(quality->event) - used, "%s%.40s", i ? "," : "",
-			r->specs[i].name);
-		used = strlen(quality->event);
-	}
-	quality->source = r->specs[0].exclude_kernel ? SOURCE_KERNEL_USER_ONLY : SOURCE_KERNEL;
-	quality->scope = SCOPE_INHERIT;
-	quality->weight_is_ns = r->specs[0].weight_is_ns;
-	quality->period = r->options->period;
-	quality->frequency_hz = r->options->frequency_hz;
-	if (!quality->period && !quality->frequency_hz)
-		quality->frequency_hz = RECORD_DEFAULT_HZ;
-	return 0;
-}
-
-/* The CPUs of one event: all that are online, or its own core PMU's of a hybrid machine. */
-static int spec_cpus(struct recorder *r, const struct event_spec *spec, int *cpus)
-{
-	cleanup_with(cpu_list_done) struct cpu_list own = {0};
-	uint32_t n = 0;
-
-	if (spec->cpus[0] && cpu_list_parse(spec->cpus, strlen(spec->cpus), &own) < 0)
-		cpu_list_done(&own);
-	for (uint32_t i = 0; i < r->online.count && n < CPUS_MAX; i++) {
-		bool mine = !own.count;
-
-		for (uint32_t k = 0; k < own.count && !mine; k++)
-			mine = own.cpus[k] == r->online.cpus[i];
-		if (mine)
-			cpus[n++] = (int)r->online.cpus[i];
-	}
-	return (int)n;
-}
-
-static int make_capture(struct recorder *r)
-{
-	const struct quality *quality = quality_of(r);
-	cleanup_free struct capture_event *events = calloc(SPECS_MAX, sizeof(*events));
-	cleanup_free int *cpus = calloc((size_t)SPECS_MAX * CPUS_MAX, sizeof(*cpus));
-	struct capture_options options = {.events = events,
-		.event_count = r->spec_count,
-		.pages = r->options->pages,
-		.enable_on_exec = r->options->command != NULL};
-
-	if (!events || !cpus)
-		return error_set(r->err, -ENOMEM, "out of memory while preparing the recording");
-	if (!options.pages)
-		options.pages = DEFAULT_RING_BYTES / (uint32_t)sysconf(_SC_PAGESIZE);
-	quality_of(r)->ring_pages_asked = options.pages;
-	for (uint32_t i = 0; i < r->spec_count; i++) {
-		int *own = cpus + (size_t)i * CPUS_MAX;
-
-		events[i].spec = r->specs[i];
-		events[i].cpus = own;
-		events[i].cpu_count = (uint32_t)spec_cpus(r, &r->specs[i], own);
-		events[i].period = quality->period;
-		events[i].frequency_hz = quality->frequency_hz;
-		if (r->specs[i].default_period && !r->options->frequency_hz && !quality->period)
-			events[i].period = r->specs[i].default_period;
-	}
-	return capture_new(&options, &r->capture, r->err);
-}
-
 static int attach_all(struct recorder *r)
 {
 	const struct record_options *options = r->options;
@@ -194,7 +107,7 @@ static int attach_all(struct recorder *r)
 		attached++;
 	}
 	for (uint32_t i = 0; rc >= 0 && i < options->pid_count; i++) {
-		proc_cpu_ns(options->pids[i], &r->cpu_before[i]);
+		process_clock_start(&r->clocks[i], &r->proc, options->pids[i]);
 		rc = attach_process(r->capture, &r->proc, options->pids[i], r->err);
 		attached += rc > 0 ? (uint64_t)rc : 0;
 	}
@@ -225,10 +138,10 @@ static uint32_t event_of(struct recorder *r, const void *record)
 {
 	uint64_t id;
 
-	if (r->spec_count < 2)
+	if (r->events.count < 2)
 		return 0;
 	id = wick_record_id(capture_layout(r->capture), record);
-	for (uint32_t i = 0; i < r->spec_count; i++) {
+	for (uint32_t i = 0; i < r->events.count; i++) {
 		uint32_t count;
 		const uint64_t *ids = capture_ids(r->capture, i, &count);
 
@@ -242,7 +155,8 @@ static uint32_t event_of(struct recorder *r, const void *record)
 static int recorder_sink(void *ctx, const void *record, uint32_t size)
 {
 	struct recorder *r = ctx;
-	int rc = apply_record(r->apply, capture_layout(r->capture), event_of(r, record), record, size);
+	int rc = apply_record(
+		r->apply, capture_layout(r->capture), event_of(r, record), record, size);
 
 	return rc < 0 ? rc : recorder_write(r, record, size);
 }
@@ -270,21 +184,23 @@ static bool recorder_is_root(void *ctx, struct profile *profile, uint32_t frame)
 
 static int make_file(struct recorder *r)
 {
-	cleanup_free struct perfdata_event *events = calloc(r->spec_count, sizeof(*events));
+	cleanup_free struct perfdata_event *events = calloc(r->events.count, sizeof(*events));
 	struct perfdata_writer_options options = {
 		.path = r->out->path,
 		.events = events,
-		.event_count = r->spec_count,
+		.event_count = r->events.count,
 		.owner_uid = -1,
 		.owner_gid = -1,
 	};
 
 	if (!events)
-		return error_set(r->err, -ENOMEM, "out of memory while preparing the recording");
-	for (uint32_t i = 0; i < r->spec_count; i++) {
+		return error_set(
+			r->err, -ENOMEM, "out of memory while preparing the recording");
+	for (uint32_t i = 0; i < r->events.count; i++) {
 		events[i].attr = *capture_attr(r->capture, i);
-		events[i].ids = (uint64_t *)(uintptr_t)capture_ids(r->capture, i, &events[i].id_count);
-		events[i].name = r->specs[i].name;
+		events[i].ids =
+			(uint64_t *)(uintptr_t)capture_ids(r->capture, i, &events[i].id_count);
+		events[i].name = r->events.specs[i].name;
 	}
 	return perfdata_create(&options, &r->writer, r->err);
 }
@@ -320,84 +236,45 @@ static int make_pipeline(struct recorder *r)
 		rc = apply_new(&apply, &r->apply);
 	if (rc == 0)
 		rc = pump_init(&r->pump, r->capture, recorder_sink, r);
-	if (rc == 0 && !r->specs[0].exclude_kernel)
+	if (rc == 0 && !r->events.specs[0].exclude_kernel)
 		rc = synth_kernel(&r->synth);
-	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording") : 0;
+	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording")
+		      : 0;
 }
 
 /* ---- waiting */
 
-static void poll_add(struct recorder *r, int fd)
+static void read_clocks(struct recorder *r)
 {
-	r->polls[r->poll_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	for (uint32_t i = 0; i < r->options->pid_count; i++)
+		process_clock_read(&r->clocks[i], &r->proc);
 }
 
-static int make_polls(struct recorder *r)
+static int make_ends(struct recorder *r)
 {
-	uint32_t rings = capture_ring_count(r->capture);
+	const struct record_options *options = r->options;
+	int rc = ends_init(&r->ends, capture_ring_count(r->capture) + options->pid_count + 2);
 
-	r->polls = calloc(rings + r->options->pid_count + r->options->tid_count + 2u,
-		sizeof(*r->polls));
-	if (!r->polls)
-		return error_set(r->err, -ENOMEM, "out of memory while preparing the recording");
-	for (uint32_t i = 0; i < rings; i++)
-		poll_add(r, capture_ring_fd(r->capture, i));
-	r->ring_polls = rings;
-	poll_add(r, r->options->stop_fd);
-	if (r->options->command)
-		poll_add(r, r->command.pidfd);
-	for (uint32_t i = 0; i < r->options->pid_count; i++) {
-		int fd = (int)syscall(SYS_pidfd_open, r->options->pids[i], 0);
-
-		poll_add(r, fd);
-		r->live_ends += fd >= 0;
-	}
+	for (uint32_t i = 0; rc == 0 && i < capture_ring_count(r->capture); i++)
+		ends_add_ring(&r->ends, capture_ring_fd(r->capture, i));
+	if (rc < 0)
+		return error_set(r->err, rc, "out of memory while preparing the recording");
+	ends_add_stop(&r->ends, options->stop_fd);
+	if (options->command)
+		ends_add_process(&r->ends, r->command.pidfd);
+	for (uint32_t i = 0; i < options->pid_count; i++)
+		ends_add_pid(&r->ends, options->pids[i]);
 	return 0;
 }
 
-static void close_pidfds(struct recorder *r)
-{
-	uint32_t first = r->ring_polls + 1 + (r->options->command != NULL);
-
-	for (uint32_t i = first; r->polls && i < r->poll_count; i++)
-		if (r->polls[i].fd >= 0)
-			close(r->polls[i].fd);
-}
-
-/* A thread given by -t has no pidfd on most kernels: it has ended when its entry in /proc is gone. */
+/* A thread given by -t has no pidfd on most kernels: it has ended when /proc knows it no more.
+ */
 static bool threads_ended(const struct recorder *r)
 {
-	if (!r->options->tid_count)
-		return false;
 	for (uint32_t i = 0; i < r->options->tid_count; i++)
 		if (proc_tgid(&r->proc, r->options->tids[i]) > 0)
 			return false;
-	return true;
-}
-
-/* After poll(): drops what hung up, and says whether the recording ends and by whom. */
-static bool polls_ended(struct recorder *r, bool *ret_interrupted)
-{
-	uint32_t at = r->ring_polls;
-
-	for (uint32_t i = 0; i < r->ring_polls; i++)
-		if (r->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL))
-			r->polls[i].fd = -1; /* else poll() would not wait any more */
-	if (r->polls[at].revents & POLLIN) {
-		*ret_interrupted = true;
-		return true;
-	}
-	at++;
-	if (r->options->command)
-		return r->polls[at].revents & (POLLIN | POLLHUP);
-	for (; at < r->poll_count; at++) {
-		if (r->polls[at].fd < 0 || !(r->polls[at].revents & (POLLIN | POLLHUP)))
-			continue;
-		close(take_fd(&r->polls[at].fd));
-		if (!--r->live_ends)
-			return true;
-	}
-	return threads_ended(r);
+	return r->options->tid_count > 0;
 }
 
 static int poll_timeout(const struct recorder *r, uint64_t now)
@@ -429,10 +306,12 @@ static int recorder_loop(struct recorder *r)
 			quality_of(r)->interrupted = true;
 			break;
 		}
-		if (poll(r->polls, r->poll_count, poll_timeout(r, now)) < 0 && errno != EINTR)
-			return error_set(r->err, -errno, "waiting for samples: %s", strerror(errno));
-		ended = polls_ended(r, &quality_of(r)->interrupted) ||
-			command_ended(r);
+		rc = ends_wait(&r->ends, poll_timeout(r, now));
+		if (rc < 0)
+			return error_set(r->err, rc, "waiting for samples: %s", strerror(-rc));
+		quality_of(r)->interrupted = rc == ENDS_STOPPED;
+		ended = rc != ENDS_NOT_YET || command_ended(r) || threads_ended(r);
+		read_clocks(r);
 		rc = pump_round(&r->pump, false);
 		if (rc == 0 && now - round_ns >= ROUND_NS && !r->disk_full) {
 			rc = perfdata_write_round(r->writer, r->err);
@@ -452,7 +331,7 @@ static void read_counts(struct recorder *r)
 	struct capture_count count;
 
 	quality->event_count = quality->lost_read = 0;
-	for (uint32_t i = 0; i < r->spec_count; i++) {
+	for (uint32_t i = 0; i < r->events.count; i++) {
 		if (capture_read(r->capture, i, &count) < 0) {
 			quality->event_count = quality->lost_read = QUALITY_UNKNOWN;
 			return;
@@ -464,43 +343,11 @@ static void read_counts(struct recorder *r)
 		else
 			quality->lost_read = QUALITY_UNKNOWN;
 		if (count.scaled)
-			note(r, "%s: the PMU was shared with other events; counts are scaled up",
-				r->specs[i].name);
+			note(r,
+				"%s: the PMU was shared with other events; counts are scaled "
+				"up",
+				r->events.specs[i].name);
 	}
-}
-
-static uint64_t timeval_ns(const struct timeval *tv)
-{
-	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
-}
-
-/* The independent clock of a command: what wait4() says of it and its waited-for children. */
-static void usage_take(struct recorder *r)
-{
-	const struct rusage *usage = &r->usage;
-	struct quality *quality = quality_of(r);
-
-	quality->user_ns = timeval_ns(&usage->ru_utime);
-	quality->kernel_ns = timeval_ns(&usage->ru_stime);
-	quality->cpu_ns = quality->user_ns + quality->kernel_ns;
-	snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "rusage");
-}
-
-/* Of processes: their CPU clocks now less when they were attached. */
-static void process_clocks_take(struct recorder *r)
-{
-	struct quality *quality = quality_of(r);
-	uint64_t sum = 0, now;
-
-	if (!r->options->pid_count)
-		return;
-	for (uint32_t i = 0; i < r->options->pid_count; i++) {
-		if (proc_cpu_ns(r->options->pids[i], &now) < 0)
-			return; /* it has ended: its clock went with it */
-		sum += now - r->cpu_before[i];
-	}
-	quality->cpu_ns = sum;
-	snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "process clocks");
 }
 
 /* Ends a command that outlives its recording (Ctrl-C, -d), as perf does: with SIGTERM. */
@@ -525,19 +372,24 @@ static void say_limits(struct recorder *r)
 
 	quality->ring_pages = capture_pages(r->capture);
 	if (quality->ring_pages < quality->ring_pages_asked)
-		note(r, "ring buffers of %u pages a CPU, not %llu: RLIMIT_MEMLOCK and "
+		note(r,
+			"ring buffers of %u pages a CPU, not %llu: RLIMIT_MEMLOCK and "
 			"kernel.perf_event_mlock_kb allow no more",
-			capture_pages(r->capture), (unsigned long long)quality->ring_pages_asked);
+			capture_pages(r->capture),
+			(unsigned long long)quality->ring_pages_asked);
 	if (capture_frequency_capped(r->capture, &hz)) {
 		if (r->options->frequency_hz && r->options->frequency_hz != UINT32_MAX)
-			note(r, "%llu Hz asked, %llu Hz used: kernel.perf_event_max_sample_rate",
-				(unsigned long long)quality->frequency_hz, (unsigned long long)hz);
+			note(r,
+				"%llu Hz asked, %llu Hz used: "
+				"kernel.perf_event_max_sample_rate",
+				(unsigned long long)quality->frequency_hz,
+				(unsigned long long)hz);
 		quality->frequency_hz = hz;
 	}
 	snprintf(quality->clock, sizeof(quality->clock), "%s",
-		capture_clock(r->capture) == CLOCK_MONOTONIC	   ? "CLOCK_MONOTONIC" :
-			capture_clock(r->capture) == CLOCK_MONOTONIC_RAW ? "CLOCK_MONOTONIC_RAW" :
-									   "perf's own clock");
+		capture_clock(r->capture) == CLOCK_MONOTONIC	   ? "CLOCK_MONOTONIC"
+		: capture_clock(r->capture) == CLOCK_MONOTONIC_RAW ? "CLOCK_MONOTONIC_RAW"
+								   : "perf's own clock");
 }
 
 static int write_file_end(struct recorder *r)
@@ -565,16 +417,20 @@ static int recorder_finish(struct recorder *r, int failed)
 
 	capture_disable(r->capture);
 	quality->wall_ns = now_ns() - r->started_ns;
-	process_clocks_take(r);
+	if (r->options->pid_count) {
+		read_clocks(r);
+		clocks_take_processes(quality, r->clocks, r->options->pid_count);
+	}
 	rc = pump_round(&r->pump, true);
 	failed = failed < 0 ? failed : rc;
-	if (failed < 0) /* the disk is full, or memory out: still count and finish what is there */
+	if (failed <
+		0) /* the disk is full, or memory out: still count and finish what is there */
 		pump_round(&r->pump, true);
 	read_counts(r);
 	quality->out_of_order = r->pump.merge.late;
 	command_end(r);
 	if (r->status >= 0) {
-		usage_take(r);
+		clocks_take_usage(quality, &r->usage);
 		r->out->exit_status = quality->exit_status = r->status;
 	}
 	if (r->disk_full)
@@ -586,7 +442,8 @@ static int recorder_finish(struct recorder *r, int failed)
 	return failed < 0 ? failed : file_rc;
 }
 
-/* What shells exit with: 127 where there is no such command, 126 where it cannot be executed. */
+/* What shells exit with: 127 where there is no such command, 126 where it cannot be executed.
+ */
 static int exec_failed(struct recorder *r, int code)
 {
 	r->out->command_failed = true;
@@ -602,16 +459,18 @@ static int recorder_start(struct recorder *r)
 	if (rc == 0)
 		rc = cpus_online(&r->proc, &r->online);
 	if (rc < 0)
-		return r->err->text[0] ? rc : error_set(r->err, rc, "the CPUs cannot be listed");
+		return r->err->text[0] ? rc
+				       : error_set(r->err, rc, "the CPUs cannot be listed");
 	nofile_raise(UINT64_MAX);
 	rc = options->command ? command_check(options->command[0], r->err) : 0;
 	if (rc < 0)
 		return exec_failed(r, rc);
-	rc = choose_events(r);
+	rc = events_choose(&r->events, options, quality_of(r), r->err);
 	if (rc == 0 && options->command)
 		rc = command_fork(options->command, options->command_mask, &r->command, r->err);
 	if (rc == 0)
-		rc = make_capture(r);
+		rc = events_capture(
+			&r->events, options, &r->online, quality_of(r), &r->capture, r->err);
 	if (rc == 0)
 		rc = attach_all(r);
 	if (rc == 0)
@@ -621,7 +480,7 @@ static int recorder_start(struct recorder *r)
 	if (rc == 0)
 		rc = make_pipeline(r);
 	if (rc == 0)
-		rc = make_polls(r);
+		rc = make_ends(r);
 	return rc;
 }
 
@@ -638,8 +497,7 @@ static int recorder_exec(struct recorder *r)
 
 static void recorder_done(struct recorder *r)
 {
-	close_pidfds(r);
-	free(r->polls);
+	ends_done(&r->ends);
 	pump_done(&r->pump);
 	apply_free(r->apply);
 	symbolizer_free(r->symbolizer);
@@ -649,18 +507,18 @@ static void recorder_done(struct recorder *r)
 	target_done(&r->target);
 	cpu_list_done(&r->online);
 	proc_close(&r->proc);
-	free(r->cpu_before);
+	free(r->clocks);
 }
 
-int record_run(const struct record_options *options, struct recorded *ret_recorded,
-	struct error *err)
+int record_run(
+	const struct record_options *options, struct recorded *ret_recorded, struct error *err)
 {
 	struct error local = {.text = ""};
 	struct recorder *r = calloc(1, sizeof(*r));
 	int rc;
 
-	*ret_recorded = (struct recorded){.exit_status = -1,
-		.path = options->output ? options->output : "perf.data"};
+	*ret_recorded = (struct recorded){
+		.exit_status = -1, .path = options->output ? options->output : "perf.data"};
 	quality_init(&ret_recorded->profile.quality);
 	if (!r)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -669,8 +527,8 @@ int record_run(const struct record_options *options, struct recorded *ret_record
 	r->status = -1;
 	r->err = err ? err : &local;
 	r->proc.root = r->proc.sys = -1;
-	r->cpu_before = calloc(options->pid_count + 1u, sizeof(*r->cpu_before));
-	rc = r->cpu_before ? recorder_start(r) : -ENOMEM;
+	r->clocks = calloc(options->pid_count + 1u, sizeof(*r->clocks));
+	rc = r->clocks ? recorder_start(r) : -ENOMEM;
 	if (rc == 0)
 		rc = recorder_exec(r);
 	if (rc == 0) {

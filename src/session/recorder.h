@@ -1,7 +1,7 @@
 /*
- * A recording from its first perf_open to the finished file: events -> rings -> pump -> apply ->
- * perf.data. Prints nothing, installs no signal handler: the caller lends a descriptor that becomes
- * readable when the recording shall end.
+ * A recording from its first perf_open to the finished file: events -> rings -> pump -> apply
+ * -> perf.data. Prints nothing, installs no signal handler: the caller lends a descriptor that
+ * becomes readable when the recording shall end.
  */
 #pragma once
 
@@ -13,17 +13,18 @@
 #include <stdint.h>
 
 struct record_options {
-	const char *output; /* NULL: perf.data */
-	char *const *command; /* argv, NULL-terminated; NULL: none */
+	const char *output;	      /* NULL: perf.data */
+	char *const *command;	      /* argv, NULL-terminated; NULL: none */
 	const sigset_t *command_mask; /* the signal mask that the command starts with */
 	const int32_t *pids, *tids;
 	uint32_t pid_count, tid_count;
-	const char *const *events; /* as spec_parse() takes them; none: the best that delivers */
+	const char *const
+		*events; /* as spec_parse() takes them; none: the best that delivers */
 	uint32_t event_count;
 	uint64_t frequency_hz, period; /* both 0: RECORD_DEFAULT_HZ */
-	uint32_t pages; /* of a ring's data, a power of two; 0: what is sensible here */
-	uint64_t duration_ns; /* 0: until the target ends */
-	int stop_fd; /* readable: end now; -1: none */
+	uint32_t pages;	       /* of a ring's data, a power of two; 0: what is sensible here */
+	uint64_t duration_ns;  /* 0: until the target ends */
+	int stop_fd;	       /* readable: end now; -1: none */
 	char *const *own_argv; /* for the file's header */
 	/* Told once, when the sampling has begun. */
 	void (*started)(void *ctx, const struct quality *quality);
@@ -34,8 +35,8 @@ enum { RECORD_DEFAULT_HZ = 997 };
 
 struct recorded {
 	struct profile profile; /* frames and quality; no samples */
-	int exit_status; /* of the command; -1: none */
-	bool command_failed; /* it could not be executed: exit_status is 126 or 127 */
+	int exit_status;	/* of the command; -1: none */
+	bool command_failed;	/* it could not be executed: exit_status is 126 or 127 */
 	uint64_t file_bytes;
 	const char *path;
 };
@@ -44,6 +45,6 @@ struct recorded {
  * Records. 0, or a negative errno and a sentence; what had been written by then stays readable.
  * recorded_done() in either case.
  */
-int record_run(const struct record_options *options, struct recorded *ret_recorded,
-	struct error *err);
+int record_run(
+	const struct record_options *options, struct recorded *ret_recorded, struct error *err);
 void recorded_done(struct recorded *recorded);

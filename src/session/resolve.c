@@ -1,7 +1,7 @@
 /*
  * Frames are counted once for each sample whose stack holds them. Stacks share their rootward
- * parts, so the samples are first counted per stack and then pushed from leaf to root in one pass
- * over the stacks: a parent's id is always smaller than its child's.
+ * parts, so the samples are first counted per stack and then pushed from leaf to root in one
+ * pass over the stacks: a parent's id is always smaller than its child's.
  */
 #include "session/resolve.h"
 
@@ -12,14 +12,13 @@
 #include <string.h>
 
 /*
- * Frame-pointer chains end a little early, since the libc's first functions keep no frame pointer:
- * a chain that got as far as these misses nothing that anybody looks for.
+ * Frame-pointer chains end a little early, since the libc's first functions keep no frame
+ * pointer: a chain that got as far as these misses nothing that anybody looks for.
  */
 static bool is_start(const char *name)
 {
-	static const char *const names[] = {
-		"main", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl",
-		"start_thread"};
+	static const char *const names[] = {"main", "__libc_start_call_main",
+		"__libc_start_main", "__libc_start_main_impl", "start_thread"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!strcmp(name, names[i]))
@@ -38,7 +37,8 @@ bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 	at = &profile->frames[frame];
 	if (at->first_line == PROFILE_NONE || !at->line_count)
 		return false;
-	function = &profile->functions[profile->lines[at->first_line + at->line_count - 1].function];
+	function = &profile->functions[profile->lines[at->first_line + at->line_count - 1]
+					       .function];
 	name = profile_text(profile, function->linkage_name);
 	return symbol_is_root(name) || is_start(name);
 }

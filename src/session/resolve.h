@@ -1,5 +1,6 @@
 /*
- * Names for a profile's frames, and what their absence means: roots, unnamed frames, module notes.
+ * Names for a profile's frames, and what their absence means: roots, unnamed frames, module
+ * notes.
  */
 #pragma once
 

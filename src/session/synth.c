@@ -47,8 +47,8 @@ static struct wick_name name_of(const char *text)
 /* Replaces the inode by the build id, where the file has one and is the one that is mapped. */
 static void mmap_build_id(const struct synth_call *call, struct wick_record_mmap *mmap)
 {
-	struct pin_request request = {call->pid, mmap->addr, mmap->addr + mmap->len,
-		mmap->filename.text, mmap->ino};
+	struct pin_request request = {
+		call->pid, mmap->addr, mmap->addr + mmap->len, mmap->filename.text, mmap->ino};
 	cleanup_close int fd = -1;
 	enum pin_trust trust;
 	struct elf elf;
@@ -68,20 +68,21 @@ static int synth_mapping(void *ctx, const struct proc_mapping *mapping)
 	struct wick_record record = {
 		.type = PERF_RECORD_MMAP2,
 		.misc = PERF_RECORD_MISC_USER,
-		.mmap = {
-			.pid = (uint32_t)call->pid,
-			.tid = (uint32_t)call->pid,
-			.addr = mapping->start,
-			.len = mapping->end - mapping->start,
-			.pgoff = mapping->pgoff,
-			.maj = mapping->maj,
-			.min = mapping->min,
-			.ino = mapping->ino,
-			.prot = mapping->prot,
-			.flags = mapping->flags,
-			.has_inode = true,
-			.filename = name_of(mapping->path),
-		},
+		.mmap =
+			{
+				.pid = (uint32_t)call->pid,
+				.tid = (uint32_t)call->pid,
+				.addr = mapping->start,
+				.len = mapping->end - mapping->start,
+				.pgoff = mapping->pgoff,
+				.maj = mapping->maj,
+				.min = mapping->min,
+				.ino = mapping->ino,
+				.prot = mapping->prot,
+				.flags = mapping->flags,
+				.has_inode = true,
+				.filename = name_of(mapping->path),
+			},
 	};
 
 	if (call->synth->build_ids)
@@ -141,16 +142,17 @@ static int kernel_record(const struct synth_call *call, const char *name, uint64
 	struct wick_record record = {
 		.type = PERF_RECORD_MMAP2,
 		.misc = PERF_RECORD_MISC_KERNEL,
-		.mmap = {
-			.pid = UINT32_MAX,
-			.addr = start,
-			.len = end - start,
-			.pgoff = pgoff,
-			.prot = PROT_READ | PROT_EXEC,
-			.flags = MAP_PRIVATE,
-			.has_inode = true,
-			.filename = name_of(name),
-		},
+		.mmap =
+			{
+				.pid = UINT32_MAX,
+				.addr = start,
+				.len = end - start,
+				.pgoff = pgoff,
+				.prot = PROT_READ | PROT_EXEC,
+				.flags = MAP_PRIVATE,
+				.has_inode = true,
+				.filename = name_of(name),
+			},
 	};
 
 	if (build_id_bytes > 0) {
@@ -170,7 +172,8 @@ static int synth_module(void *ctx, const struct kernel_module *module)
 	if (module->addr < kernel->lowest_module)
 		kernel->lowest_module = module->addr;
 	snprintf(name, sizeof(name), "[%.100s]", module->name);
-	return kernel_record(&kernel->call, name, module->addr, module->addr + module->size, 0, NULL, 0);
+	return kernel_record(
+		&kernel->call, name, module->addr, module->addr + module->size, 0, NULL, 0);
 }
 
 int synth_kernel(const struct synth *synth)
@@ -191,6 +194,6 @@ int synth_kernel(const struct synth *synth)
 	end = kernel.lowest_module > text.stext ? kernel.lowest_module : UINT64_MAX;
 	if (end == UINT64_MAX)
 		end = 0xffffffffffff0000u;
-	return kernel_record(&kernel.call, "[kernel.kallsyms]_stext", text.stext, end, text.stext,
-		build_id, synth->build_ids ? id_bytes : 0);
+	return kernel_record(&kernel.call, "[kernel.kallsyms]_stext", text.stext, end,
+		text.stext, build_id, synth->build_ids ? id_bytes : 0);
 }

@@ -1,0 +1,94 @@
+#include "session/events.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_RING_BYTES = 2 * 1024 * 1024, CPUS_MAX = 4096 };
+
+int events_choose(struct events *events, const struct record_options *options,
+	struct quality *quality, struct error *err)
+{
+	size_t used = 0;
+	int rc = 0;
+
+	if (!options->event_count) {
+		rc = spec_pick(events->specs, quality->why_event, err);
+		events->count = rc > 0 ? (uint32_t)rc : 0;
+	}
+	for (uint32_t i = 0; rc >= 0 && i < options->event_count && i < SPECS_MAX; i++) {
+		rc = spec_parse(options->events[i], &events->specs[i], err);
+		if (rc >= 0)
+			rc = spec_settle(&events->specs[i], quality->why_event, err);
+		events->count++;
+	}
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < events->count; i++) {
+		snprintf(quality->event + used, sizeof(quality->event) - used, "%s%.40s",
+			i ? "," : "", events->specs[i].name);
+		used = strlen(quality->event);
+	}
+	quality->source =
+		events->specs[0].exclude_kernel ? SOURCE_KERNEL_USER_ONLY : SOURCE_KERNEL;
+	quality->scope = SCOPE_INHERIT;
+	quality->weight_is_ns = events->specs[0].weight_is_ns;
+	quality->period = options->period;
+	quality->frequency_hz = options->frequency_hz;
+	if (!quality->period && !quality->frequency_hz)
+		quality->frequency_hz = RECORD_DEFAULT_HZ;
+	return 0;
+}
+
+/* The CPUs of one event: all that are online, or its own core PMU's of a hybrid machine. */
+static int spec_cpus(const struct cpu_list *online, const struct event_spec *spec, int *cpus)
+{
+	cleanup_with(cpu_list_done) struct cpu_list own = {0};
+	uint32_t n = 0;
+
+	if (spec->cpus[0] && cpu_list_parse(spec->cpus, strlen(spec->cpus), &own) < 0)
+		cpu_list_done(&own);
+	for (uint32_t i = 0; i < online->count && n < CPUS_MAX; i++) {
+		bool mine = !own.count;
+
+		for (uint32_t k = 0; k < own.count && !mine; k++)
+			mine = own.cpus[k] == online->cpus[i];
+		if (mine)
+			cpus[n++] = (int)online->cpus[i];
+	}
+	return (int)n;
+}
+
+int events_capture(const struct events *events, const struct record_options *options,
+	const struct cpu_list *online, struct quality *quality, struct capture **ret_capture,
+	struct error *err)
+{
+	cleanup_free struct capture_event *wanted = calloc(SPECS_MAX, sizeof(*wanted));
+	cleanup_free int *cpus = calloc((size_t)SPECS_MAX * CPUS_MAX, sizeof(*cpus));
+	struct capture_options capture = {.events = wanted,
+		.event_count = events->count,
+		.pages = options->pages,
+		.enable_on_exec = options->command != NULL};
+
+	if (!wanted || !cpus)
+		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
+	if (!capture.pages)
+		capture.pages = DEFAULT_RING_BYTES / (uint32_t)sysconf(_SC_PAGESIZE);
+	quality->ring_pages_asked = capture.pages;
+	for (uint32_t i = 0; i < events->count; i++) {
+		int *own = cpus + (size_t)i * CPUS_MAX;
+
+		wanted[i].spec = events->specs[i];
+		wanted[i].cpus = own;
+		wanted[i].cpu_count = (uint32_t)spec_cpus(online, &events->specs[i], own);
+		wanted[i].period = quality->period;
+		wanted[i].frequency_hz = quality->frequency_hz;
+		if (events->specs[i].default_period && !options->frequency_hz &&
+			!quality->period)
+			wanted[i].period = events->specs[i].default_period;
+	}
+	return capture_new(&capture, ret_capture, err);
+}

@@ -1,0 +1,27 @@
+/*
+ * The events of a recording: chosen by name or by what delivers, and the capture made of them.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "perf/capture.h"
+#include "perf/spec.h"
+#include "proc/cpus.h"
+#include "profile/quality.h"
+#include "session/recorder.h"
+
+#include <stdint.h>
+
+struct events {
+	struct event_spec specs[SPECS_MAX];
+	uint32_t count;
+};
+
+/* Chooses, and says in `quality` which, why, and at what rate. */
+int events_choose(struct events *events, const struct record_options *options,
+	struct quality *quality, struct error *err);
+
+/* The capture of these events on these CPUs; nothing is attached yet. */
+int events_capture(const struct events *events, const struct record_options *options,
+	const struct cpu_list *online, struct quality *quality, struct capture **ret_capture,
+	struct error *err);
