@@ -186,6 +186,8 @@ int elf_symbols_load(const struct elf *elf, const struct elf *debug, struct elf_
 		r = tables_read(debug, &builder, &out);
 	if (r >= 0 && elf->type != ET_REL)
 		r = elf_plt_add(elf, &builder, &out.damaged);
+	if (r >= 0 && !out.has_symtab && elf->type != ET_REL)
+		r = elf_first_functions_add(elf, &builder);
 	if (r >= 0)
 		r = symtab_build(&builder, &out.table);
 	if (r < 0)

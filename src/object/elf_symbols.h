@@ -36,3 +36,10 @@ void elf_symbols_done(struct elf_symbols *symbols);
  * "*ABS*+0x1234@plt", as objdump has it.
  */
 int elf_plt_add(const struct elf *elf, struct symtab_builder *builder, bool *damaged);
+
+/*
+ * For files without .symtab: names for the functions at which stacks begin, which are never
+ * exported: _start, and in glibc (x86_64) __libc_start_call_main, start_thread and __clone3,
+ * recognised by their code. 0 or -ENOMEM.
+ */
+int elf_first_functions_add(const struct elf *elf, struct symtab_builder *builder);

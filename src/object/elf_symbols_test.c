@@ -220,6 +220,82 @@ static void plt_stubs_are_named(void **state)
 	scratch_remove(dir);
 }
 
+/* The stripped program knows its entry, and nothing else is made up. */
+static void a_stripped_program_has_a_start(void **state)
+{
+	char dir[256], c[300], out[300];
+	struct loaded l;
+	uint64_t start;
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(c, sizeof(c), "%s/plt.c", dir);
+	snprintf(out, sizeof(out), "%s/plt", dir);
+	assert_true(write_text(c, plt_source));
+	if (!run_tool((const char *const[]){"cc", "-O1", c, "-o", out, NULL}))
+		skip();
+	assert_true(load(out, &l));
+	assert_true(symtab_find(&l.symbols.table, l.elf.entry) != NULL);
+	start = symtab_find(&l.symbols.table, l.elf.entry)->addr;
+	assert_string_equal(name_at(&l, start), "_start");
+	unload(&l);
+	assert_true(run_tool((const char *const[]){"strip", out, NULL}));
+	assert_true(load(out, &l));
+	assert_false(l.symbols.has_symtab);
+	assert_int_equal(symtab_find(&l.symbols.table, start + 20)->addr, start);
+	assert_string_equal(name_at(&l, start + 20), "_start");
+	unload(&l);
+	scratch_remove(dir);
+}
+
+/*
+ * glibc's first functions: where the C library's debug symbols are installed they must begin
+ * where these say, else their neighbours must be right: the call that main's caller makes is in
+ * it.
+ */
+static void glibcs_first_functions_are_recognised(void **state)
+{
+	static const char *const names[] = {
+		"__libc_start_call_main", "start_thread", "__clone3"};
+	char debug[128], id[64] = "";
+	struct loaded l, d;
+	bool have_debug;
+
+	(void)state;
+	if (!load("/lib/x86_64-linux-gnu/libc.so.6", &l)) {
+		print_message("no x86_64 glibc where Debian has it: skipped\n");
+		skip();
+	}
+	for (int i = 1; i < l.elf.build_id_bytes; i++)
+		snprintf(id + 2 * (i - 1), 3, "%02x", l.elf.build_id[i]);
+	snprintf(debug, sizeof(debug), "/usr/lib/debug/.build-id/%02x/%s.debug",
+		l.elf.build_id[0], id);
+	have_debug = load(debug, &d);
+	if (!have_debug)
+		print_message("no libc6-dbg here: only that each is there once\n");
+	for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+		const struct symbol *found = NULL;
+
+		for (uint32_t i = 0; i < l.symbols.table.count; i++) {
+			const struct symbol *s = &l.symbols.table.symbols[i];
+
+			if (strcmp(symbol_name(&l.symbols.table, s), names[n]) != 0)
+				continue;
+			assert_null(found);
+			found = s;
+		}
+		assert_non_null(found);
+		if (have_debug)
+			assert_string_equal(name_at(&d, found->addr), names[n]);
+		if (have_debug)
+			assert_string_equal(
+				name_at(&d, found->addr + found->size / 2), names[n]);
+	}
+	if (have_debug)
+		unload(&d);
+	unload(&l);
+}
+
 static void compressed_sections_are_inflated(void **state)
 {
 	static const char *const kinds[] = {"zlib", "zstd"};
@@ -269,6 +345,8 @@ static void compressed_sections_are_inflated(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(real_files_agree_with_nm),
 	cmocka_unit_test(plt_stubs_are_named),
+	cmocka_unit_test(a_stripped_program_has_a_start),
+	cmocka_unit_test(glibcs_first_functions_are_recognised),
 	cmocka_unit_test(compressed_sections_are_inflated),
 };
 UNIT_TESTS("elf_symbols", tests)

@@ -60,6 +60,16 @@ void symtab_limit_last(struct symtab_builder *b, uint64_t addr)
 		last->limit = addr;
 }
 
+bool symtab_added(const struct symtab_builder *b, const char *name, uint64_t *ret_addr)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		if (!strcmp(b->names + b->raw[i].name, name)) {
+			*ret_addr = b->raw[i].addr;
+			return true;
+		}
+	return false;
+}
+
 void symtab_builder_done(struct symtab_builder *b)
 {
 	free(b->raw);

@@ -82,6 +82,9 @@ int symtab_add(struct symtab_builder *builder, const struct symbol_in *in);
  */
 void symtab_limit_last(struct symtab_builder *builder, uint64_t addr);
 
+/* The address that was added under a name, by looking at all of them. */
+bool symtab_added(const struct symtab_builder *builder, const char *name, uint64_t *ret_addr);
+
 /* Makes the table and empties the builder, also on failure (-ENOMEM). */
 int symtab_build(struct symtab_builder *builder, struct symtab *ret_table);
 void symtab_builder_done(struct symtab_builder *builder);

@@ -12,6 +12,14 @@
 
 #include <string.h>
 
+static bool is_one_of(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, list[i]))
+			return true;
+	return false;
+}
+
 bool symbol_is_root(const char *linkage_name)
 {
 	static const char *const exact[] = {"_start", "_dl_start_user", "__clone", "clone",
@@ -20,13 +28,20 @@ bool symbol_is_root(const char *linkage_name)
 		"runtime.rt0_go", "runtime.rt0_go.abi0", "ret_from_fork", "ret_from_fork_asm"};
 	static const char *const begins[] = {"_rt0_amd64", "_rt0_arm64"};
 
-	for (size_t i = 0; i < ARRAY_LEN(exact); i++)
-		if (!strcmp(linkage_name, exact[i]))
-			return true;
 	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
 		if (!strncmp(linkage_name, begins[i], strlen(begins[i])))
 			return true;
-	return false;
+	return is_one_of(linkage_name, exact, ARRAY_LEN(exact));
+}
+
+bool symbol_is_start(const char *linkage_name)
+{
+	/* glibc since 2.34, the same before that, musl; threads of both,. */
+	static const char *const names[] = {"__libc_start_call_main", "__libc_start_main",
+		"__libc_start_main_impl", "generic_start_main", "libc_start_main_stage2",
+		"_start_c", "start_thread", "_dl_start"};
+
+	return symbol_is_root(linkage_name) || is_one_of(linkage_name, names, ARRAY_LEN(names));
 }
 
 const char *module_outcome_text(enum module_outcome outcome)

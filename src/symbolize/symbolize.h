@@ -63,6 +63,17 @@ enum module_outcome symbolizer_outcome(const struct symbolizer *symbolizer, uint
 /* One plain sentence with the remedy; "" for MODULE_NAMED. */
 const char *module_outcome_text(enum module_outcome outcome);
 
-/* True for functions at which a complete stack ends: _start, __libc_start_main's thread
- * counterparts clone and clone3, runtime.goexit, ...; by linkage name. */
+/*
+ * True for functions at which a complete stack ends: _start, the threads' clone and clone3,
+ * __start_context, runtime.goexit, ...; by linkage name.
+ */
 bool symbol_is_root(const char *linkage_name);
+
+/*
+ * True for roots, and for the C library's functions between a root and the program's first
+ * function
+ * (__libc_start_call_main, start_thread, ...). glibc is built without frame pointers and clears
+ * the register before it calls, so a *frame-pointer chain* that lost nothing ends there, one or
+ * two frames below the root. An unwinder that reads CFI goes on to the root itself.
+ */
+bool symbol_is_start(const char *linkage_name);

@@ -556,9 +556,10 @@ static void roots_are_known_by_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(roots); i++)
-		assert_true(symbol_is_root(roots[i]));
+		assert_true(symbol_is_root(roots[i]) && symbol_is_start(roots[i]));
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		assert_false(symbol_is_root(others[i]));
+		assert_false(symbol_is_root(others[i]) || symbol_is_start(others[i]));
+	assert_true(symbol_is_start("start_thread") && !symbol_is_root("start_thread"));
 }
 
 static const struct CMUnitTest tests[] = {
