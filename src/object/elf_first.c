@@ -12,7 +12,7 @@
  *     __libc_start_call_main  call *%rax; mov %eax,%edi; call exit              exit(main(...))
  *     start_thread            mov A+8(%r),%rdi; call *A(%r)                      A: struct
  * pthread, 0x600... mov %fs:A+8,%rdi; call *%fs:A                      (older)
- *     __clone3                mov %r8,%rdi; call *%rdx; mov %rax,%rdi; mov $SYS_exit,%eax;
+ *     clone3                  mov %r8,%rdi; call *%rdx; mov %rax,%rdi; mov $SYS_exit,%eax;
  * syscall
  *
  * Their extents come from the table of function starts in .eh_frame_hdr (DWARF's FDEs). When
@@ -151,7 +151,7 @@ static const struct pattern patterns[] = {
 	{"__libc_start_call_main", is_start_call_main, 0},
 	{"start_thread", is_start_thread, 7},
 	{"start_thread", is_start_thread, 10},
-	{"__clone3", is_clone3, 3},
+	{"clone3", is_clone3, 3},
 };
 
 struct match {

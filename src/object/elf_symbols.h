@@ -39,7 +39,7 @@ int elf_plt_add(const struct elf *elf, struct symtab_builder *builder, bool *dam
 
 /*
  * For files without .symtab: names for the functions at which stacks begin, which are never
- * exported: _start, and in glibc (x86_64) __libc_start_call_main, start_thread and __clone3,
+ * exported: _start, and in glibc (x86_64) __libc_start_call_main, start_thread and clone3,
  * recognised by their code. 0 or -ENOMEM.
  */
 int elf_first_functions_add(const struct elf *elf, struct symtab_builder *builder);

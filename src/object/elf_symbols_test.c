@@ -255,8 +255,7 @@ static void a_stripped_program_has_a_start(void **state)
  */
 static void glibcs_first_functions_are_recognised(void **state)
 {
-	static const char *const names[] = {
-		"__libc_start_call_main", "start_thread", "__clone3"};
+	static const char *const names[] = {"__libc_start_call_main", "start_thread", "clone3"};
 	char debug[128], id[64] = "";
 	struct loaded l, d;
 	bool have_debug;
