@@ -1,0 +1,115 @@
+/* wick export: a recording for other programs, the format chosen by the file's name. */
+#include "base/cleanup.h"
+#include "cli/input.h"
+#include "formats/export.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct options {
+	struct input input;
+	const char *output;
+};
+
+static int set_input(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->input.path = value;
+	return 0;
+}
+
+static int set_output(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->output = value;
+	return 0;
+}
+
+static int set_sysroot(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->input.sysroot = value;
+	return 0;
+}
+
+static const struct cli_option export_table[] = {
+	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
+		set_input},
+	{'o', "output", "FILE",
+		"what to write; its ending chooses the format: .folded, .svg, .html",
+		set_output},
+	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
+		set_sysroot},
+	{0, NULL, NULL, NULL, NULL},
+};
+
+static int export_main(int argc, char **argv);
+
+const struct cli_command cli_export = {
+	.name = "export",
+	.summary = "write a recording as a flame graph or for other programs",
+	.synopsis = "[-i FILE] -o FILE.{folded,svg,html}",
+	.description = "Writes the recording in another format: folded stacks, a flame graph "
+		       "as one SVG "
+		       "file, or a web page around it.",
+	.options = export_table,
+	.run = export_main,
+};
+
+static int formats_say(const char *path)
+{
+	char list[256] = "";
+
+	for (size_t i = 0; export_at(i); i++) {
+		size_t used = strlen(list);
+
+		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+			export_at(i)->suffixes[0]);
+	}
+	cli_say("'%.200s': the ending names no format that can be written; there are %s", path,
+		list);
+	return EXIT_USAGE;
+}
+
+static int export_write(
+	const struct exporter *exporter, const struct loaded *loaded, const char *path)
+{
+	struct error err = {.text = ""};
+	cleanup_fclose FILE *out = fopen(path, "we");
+	int rc;
+
+	if (!out)
+		return cli_fail("%s: cannot be written: %s", path, strerror(errno));
+	rc = exporter->write(&loaded->profile, out, &err);
+	if (rc < 0)
+		return cli_fail("%s: %s", path, err.text[0] ? err.text : strerror(-rc));
+	return 0;
+}
+
+static int export_main(int argc, char **argv)
+{
+	struct load_options load = {.path = NULL};
+	struct options options = {.output = NULL};
+	const struct exporter *exporter;
+	struct loaded loaded = {.unnamed_count = 0};
+	int operands, rc, status;
+
+	rc = cli_parse(&cli_export, argc, argv, &options, &operands);
+	if (rc)
+		return rc < 0 ? -rc : cli_finish_stdout();
+	rc = input_operands(&options.input, &cli_export, operands, argv);
+	if (rc < 0)
+		return -rc;
+	if (!options.output) {
+		cli_say("-o FILE is missing: what shall be written? See `wick export --help`");
+		return EXIT_USAGE;
+	}
+	exporter = export_find(options.output);
+	if (!exporter)
+		return formats_say(options.output);
+	status = input_load(&options.input, &load, &loaded);
+	if (!status)
+		status = export_write(exporter, &loaded, options.output);
+	loaded_done(&loaded);
+	return status;
+}

@@ -1,0 +1,65 @@
+#include "cli/input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int input_operands(
+	struct input *input, const struct cli_command *command, int operands, char **argv)
+{
+	if (operands > 1 || (operands && input->path)) {
+		cli_say("one recording at a time; see `wick %s --help`", command->name);
+		return -EXIT_USAGE;
+	}
+	if (operands)
+		input->path = argv[1];
+	if (!input->path)
+		input->path = "perf.data";
+	return 0;
+}
+
+struct progress {
+	time_t started;
+	bool shown;
+};
+
+/* Only when the work takes longer than a second. */
+static void progress_show(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+	struct progress *progress = ctx;
+
+	if (time(NULL) <= progress->started + 1)
+		return;
+	progress->shown = true;
+	if (total)
+		fprintf(stderr, "\r%s: %llu of %llu ", what, (unsigned long long)done,
+			(unsigned long long)total);
+	else
+		fprintf(stderr, "\r%s: %llu MB ", what, (unsigned long long)done / 1000000);
+}
+
+int input_load(
+	const struct input *input, struct load_options *options, struct loaded *ret_loaded)
+{
+	struct progress progress = {time(NULL), false};
+	struct error err = {.text = ""};
+	int rc;
+
+	options->path = input->path;
+	options->sysroot = input->sysroot;
+	if (isatty(STDERR_FILENO) && !options->on_sample) {
+		options->progress = progress_show;
+		options->ctx = &progress;
+	}
+	rc = load_file(options, ret_loaded, &err);
+	if (progress.shown)
+		fputs("\r\033[K", stderr);
+	if (rc == -ENOENT && !strcmp(input->path, "perf.data"))
+		return cli_fail("perf.data: there is none here; make one with `wick record "
+				"COMMAND`, or "
+				"name one with -i");
+	if (rc == -EPIPE)
+		return 0; /* whoever reads us has seen enough */
+	return rc < 0 ? cli_fail("%s", err.text[0] ? err.text : strerror(-rc)) : 0;
+}

@@ -1,0 +1,40 @@
+/* wick: finds the subcommand and runs it. */
+#include "cli/command.h"
+
+#include <locale.h>
+#include <string.h>
+
+const struct cli_command *const cli_commands[] = {
+	&cli_record, &cli_report, &cli_script, &cli_export, NULL};
+
+static void usage(FILE *out)
+{
+	fputs("usage: wick COMMAND [options] ...\n\n"
+	      "Shows where a program spends its time, and how far that can be trusted.\n\n"
+	      "  wick record ./server     sample it; Ctrl-C keeps the data\n"
+	      "  wick report              where the time went\n\ncommands:\n",
+		out);
+	for (const struct cli_command *const *command = cli_commands; *command; command++)
+		fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
+	fputs("\n`wick COMMAND --help` says more.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "--help";
+
+	setlocale(LC_ALL, "");
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		usage(argc > 1 ? stdout : stderr);
+		return argc > 1 ? cli_finish_stdout() : EXIT_USAGE;
+	}
+	if (!strcmp(name, "--version")) {
+		printf("wick %s\n", WICK_VERSION);
+		return cli_finish_stdout();
+	}
+	for (const struct cli_command *const *command = cli_commands; *command; command++)
+		if (!strcmp((*command)->name, name))
+			return (*command)->run(argc - 1, argv + 1);
+	cli_say("'%.60s' is not a command; `wick --help` lists them", name);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,326 @@
+/* wick record: samples a command or running processes into a perf.data file. */
+#include "base/cleanup.h"
+#include "base/fileio.h"
+#include "cli/command.h"
+#include "session/recorder.h"
+#include "view/quality_view.h"
+#include "view/term.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+enum { EVENTS_MAX = 32, TARGETS_MAX = 4096, EXIT_NO_SAMPLES = 3 };
+
+struct options {
+	struct record_options record;
+	const char *events[EVENTS_MAX];
+	int32_t pids[TARGETS_MAX], tids[TARGETS_MAX];
+	bool strict, quiet;
+	double min_coverage, max_lost; /* shares; negative: not asked for */
+	struct strbuf event_text;
+};
+
+static int set_event(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+	int depth = 0;
+
+	if (options->record.event_count == EVENTS_MAX)
+		return error_set(err, -E2BIG, "more than %d events", EVENTS_MAX);
+	options->events[options->record.event_count++] = value;
+	options->record.events = options->events;
+	/* A comma separates events, but not the terms inside pmu/.../. */
+	for (char *p = strdup(value), *start = p; p; p++) {
+		if (*p == '/')
+			depth ^= 1;
+		if (*p && (*p != ',' || depth))
+			continue;
+		options->events[options->record.event_count - 1] = start;
+		if (!*p)
+			return 0;
+		*p = '\0';
+		start = p + 1;
+		if (options->record.event_count == EVENTS_MAX)
+			return error_set(err, -E2BIG, "more than %d events", EVENTS_MAX);
+		options->record.event_count++;
+	}
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static int add_ids(const char *value, int32_t *ids, uint32_t *count, struct error *err)
+{
+	for (const char *p = value;; p++) {
+		size_t len = strcspn(p, ",");
+		uint64_t id;
+
+		if (parse_u64(p, len, &id) < 0 || !id || id > INT32_MAX)
+			return error_set(
+				err, -EINVAL, "'%.60s' is not a list of process ids", value);
+		if (*count == TARGETS_MAX)
+			return error_set(err, -E2BIG, "more than %d targets", TARGETS_MAX);
+		ids[(*count)++] = (int32_t)id;
+		p += len;
+		if (!*p)
+			return 0;
+	}
+}
+
+static int set_pid(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	options->record.pids = options->pids;
+	return add_ids(value, options->pids, &options->record.pid_count, err);
+}
+
+static int set_tid(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	options->record.tids = options->tids;
+	return add_ids(value, options->tids, &options->record.tid_count, err);
+}
+
+static int set_frequency(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	if (!strcmp(value, "max")) {
+		options->record.frequency_hz =
+			UINT32_MAX; /* lowered to what the kernel allows */
+		return 0;
+	}
+	return cli_number(value, 1, 10000000, &options->record.frequency_hz, err);
+}
+
+static int set_period(void *ctx, const char *value, struct error *err)
+{
+	return cli_number(value, 1, INT64_MAX, &((struct options *)ctx)->record.period, err);
+}
+
+static int set_output(void *ctx, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "the file name is empty");
+	((struct options *)ctx)->record.output = value;
+	return 0;
+}
+
+static int set_pages(void *ctx, const char *value, struct error *err)
+{
+	uint64_t pages;
+	int rc = cli_number(value, 1, 1 << 20, &pages, err);
+
+	if (rc < 0)
+		return rc;
+	if (pages & (pages - 1))
+		return error_set(err, -EINVAL, "%s pages is not a power of two", value);
+	((struct options *)ctx)->record.pages = (uint32_t)pages;
+	return 0;
+}
+
+static int set_duration(void *ctx, const char *value, struct error *err)
+{
+	return cli_seconds(value, &((struct options *)ctx)->record.duration_ns, err);
+}
+
+static int set_source(void *ctx, const char *value, struct error *err)
+{
+	(void)ctx;
+	if (!strcmp(value, "kernel"))
+		return 0;
+	return error_set(err, -EINVAL, "'%.40s' is no source of samples; kernel is", value);
+}
+
+static int set_strict(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	(void)value;
+	(void)err;
+	options->strict = true;
+	return 0;
+}
+
+static int set_min_coverage(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	options->strict = true;
+	return cli_share(value, &options->min_coverage, err);
+}
+
+static int set_max_lost(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	options->strict = true;
+	return cli_share(value, &options->max_lost, err);
+}
+
+static int set_quiet(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->quiet = true;
+	return 0;
+}
+
+static const struct cli_option record_table[] = {
+	{'F', "freq", "HZ", "samples a second of the target's time, or max; default 997",
+		set_frequency},
+	{'c', "count", "N", "in place of -F: one sample every N events (ns for the clocks)",
+		set_period},
+	{'e', "event", "EVENT",
+		"what to sample by: cycles, cpu-clock, page-faults, rNNN, ...; with :u or :k "
+		"for user or kernel only; default: the CPU's cycles where they can be had, "
+		"else cpu-clock",
+		set_event},
+	{'p', "pid", "PID,..",
+		"running processes, with all their threads, in place of a command", set_pid},
+	{'t', "tid", "TID,..", "single running threads", set_tid},
+	{'o', "output", "FILE", "default perf.data; an old one is kept as FILE.old",
+		set_output},
+	{'m', "mmap-pages", "PAGES", "size of each CPU's ring buffer, a power of two",
+		set_pages},
+	{'d', "duration", "SECONDS", "end after this time", set_duration},
+	{0, "source", "kernel", "where samples come from", set_source},
+	{0, "strict", NULL,
+		"exit with 3 when there is no sample, with 4 when less than 90 % of the "
+		"visible time is covered or more than 1 % of the samples is lost",
+		set_strict},
+	{0, "min-coverage", "PERCENT", "another bound than 90 for --strict, which it implies",
+		set_min_coverage},
+	{0, "max-lost", "PERCENT", "another bound than 1 for --strict, which it implies",
+		set_max_lost},
+	{'q', "quiet", NULL, "say nothing but errors", set_quiet},
+	{0, NULL, NULL, NULL, NULL},
+};
+
+static int record_main(int argc, char **argv);
+
+const struct cli_command cli_record = {
+	.name = "record",
+	.summary = "sample a command or running processes into a file",
+	.synopsis = "[options] [--] COMMAND [ARG...]\n   or: wick record [options] -p PID",
+	.description =
+		"Runs the command, or attaches to running processes, and samples where they "
+		"spend "
+		"their time, in all threads and everything they start, until they end or "
+		"Ctrl-C ends "
+		"the recording. The data is a perf.data file: read it with wick report.\n\n"
+		"The exit status is that of the command (128 + n when signal n ended it).",
+	.options = record_table,
+	.stops_at_operand = true,
+	.run = record_main,
+};
+
+static bool tell_started;
+
+static void on_started(void *ctx, const struct quality *quality)
+{
+	const struct options *options = ctx;
+
+	if (options->quiet || options->record.command)
+		return;
+	tell_started = true;
+	cli_say("sampling %s; Ctrl-C ends it", quality->event);
+}
+
+static void show_quality(const struct options *options, const struct recorded *recorded)
+{
+	struct quality_view view = {
+		.quality = &recorded->profile.quality,
+		.profile = &recorded->profile,
+		.width = term_columns(STDERR_FILENO),
+		.colour = term_colour(STDERR_FILENO),
+		.utf8 = term_utf8(),
+	};
+
+	if (options->quiet)
+		return;
+	quality_view_text(&view, stderr);
+	fprintf(stderr, "wick: wrote %s (%.2f MB); see it with: wick report%s%s\n",
+		recorded->path, (double)recorded->file_bytes / 1e6,
+		options->record.output ? " " : "",
+		options->record.output ? options->record.output : "");
+}
+
+/* The command's own status counts first; --strict speaks where the command succeeded. */
+static int exit_status(const struct options *options, const struct recorded *recorded)
+{
+	struct error why = {.text = ""};
+	int verdict;
+
+	if (recorded->exit_status > 0)
+		return recorded->exit_status;
+	if (!options->strict)
+		return 0;
+	verdict = quality_verdict(&recorded->profile.quality,
+		options->min_coverage < 0 ? 0.90 : options->min_coverage,
+		options->max_lost < 0 ? 0.01 : options->max_lost, &why);
+	if (verdict)
+		cli_say("--strict: %s", why.text);
+	return verdict;
+}
+
+static int targets_check(const struct options *options)
+{
+	uint32_t kinds = !!options->record.command + !!options->record.pid_count +
+			 !!options->record.tid_count;
+
+	if (options->record.frequency_hz && options->record.period) {
+		cli_say("-F and -c exclude each other: a rate, or a fixed number of events");
+		return -EXIT_USAGE;
+	}
+	if (kinds == 1)
+		return 0;
+	if (kinds)
+		cli_say("a command, -p and -t exclude each other: choose one");
+	else
+		cli_say("what shall be recorded? A command, or -p PID; see `wick record "
+			"--help`");
+	return -EXIT_USAGE;
+}
+
+static int record_main(int argc, char **argv)
+{
+	struct options options = {.min_coverage = -1, .max_lost = -1, .record.stop_fd = -1};
+	cleanup_close int stop_fd = -1;
+	struct error err = {.text = ""};
+	struct recorded recorded;
+	sigset_t stop, blocked, before;
+	int operands, rc, status;
+
+	rc = cli_parse(&cli_record, argc, argv, &options, &operands);
+	if (rc)
+		return rc < 0 ? -rc : cli_finish_stdout();
+	options.record.command = operands ? argv + 1 : NULL;
+	rc = targets_check(&options);
+	if (rc < 0)
+		return -rc;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	blocked = stop;
+	sigaddset(&blocked, SIGPIPE); /* nobody reads our messages: the recording goes on */
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	stop_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	options.record.stop_fd = stop_fd;
+	options.record.command_mask = &before;
+	options.record.own_argv = argv;
+	options.record.started = on_started;
+	options.record.ctx = &options;
+	rc = record_run(&options.record, &recorded, &err);
+	if (rc < 0) {
+		cli_say("%s", err.text[0] ? err.text : strerror(-rc));
+		status = recorded.command_failed ? recorded.exit_status : EXIT_FAILED;
+	} else {
+		show_quality(&options, &recorded);
+		status = exit_status(&options, &recorded);
+	}
+	recorded_done(&recorded);
+	return status;
+}

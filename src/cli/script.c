@@ -1,0 +1,71 @@
+/* wick script: one sample after another, as perf script prints them. */
+#include "cli/input.h"
+#include "formats/script.h"
+
+#include <errno.h>
+
+static int set_input(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct input *)ctx)->path = value;
+	return 0;
+}
+
+static int set_sysroot(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct input *)ctx)->sysroot = value;
+	return 0;
+}
+
+static const struct cli_option script_table[] = {
+	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
+		set_input},
+	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
+		set_sysroot},
+	{0, NULL, NULL, NULL, NULL},
+};
+
+static int script_main(int argc, char **argv);
+
+const struct cli_command cli_script = {
+	.name = "script",
+	.summary = "print one sample after another, as perf script does",
+	.synopsis = "[options] [FILE]",
+	.description =
+		"Prints each sample: a line with its thread, time and event, then one line a "
+		"frame, "
+		"the innermost first. Tools that fold the text of perf script fold this.",
+	.options = script_table,
+	.run = script_main,
+};
+
+static int on_sample(void *ctx, const struct profile *profile, const struct sample *sample)
+{
+	(void)ctx;
+	script_sample(stdout, profile, sample);
+	return ferror(stdout) ? -EPIPE : 0;
+}
+
+static int script_main(int argc, char **argv)
+{
+	struct load_options load = {.on_sample = on_sample};
+	struct input input = {NULL, NULL};
+	struct loaded loaded = {.unnamed_count = 0};
+	int operands, rc, status;
+
+	rc = cli_parse(&cli_script, argc, argv, &input, &operands);
+	if (rc)
+		return rc < 0 ? -rc : cli_finish_stdout();
+	rc = input_operands(&input, &cli_script, operands, argv);
+	if (rc < 0)
+		return -rc;
+	status = input_load(&input, &load, &loaded);
+	if (!status)
+		status = cli_finish_stdout();
+	if (!status && loaded.profile.quality.truncated_at != QUALITY_UNKNOWN)
+		cli_say("%s: the file ends too early, at byte %llu; what was there was printed",
+			input.path, (unsigned long long)loaded.profile.quality.truncated_at);
+	loaded_done(&loaded);
+	return status;
+}
