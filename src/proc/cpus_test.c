@@ -1,6 +1,6 @@
 #include "proc/cpus.h"
-#include "proc/fake_tree.h"
 #include "tests/unit_test.h"
+#include "proc/fake_tree.h"
 
 static void check_list(const struct cpu_list *list, const char *expected)
 {

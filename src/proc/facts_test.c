@@ -1,7 +1,7 @@
 #include "proc/facts.h"
 #include "base/strbuf.h"
-#include "proc/fake_tree.h"
 #include "tests/unit_test.h"
+#include "proc/fake_tree.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>

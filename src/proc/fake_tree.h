@@ -1,8 +1,8 @@
-/* A directory of the unit tests that looks like /proc or /sys. Tests only. */
+/* A directory of the unit tests that looks like /proc or /sys. Tests only, behind
+ * tests/unit_test.h. */
 #pragma once
 
 #include "base/fileio.h"
-#include "tests/unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "proc/pins.h"
 #include "base/cleanup.h"
-#include "proc/fake_tree.h"
 #include "tests/unit_test.h"
+#include "proc/fake_tree.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

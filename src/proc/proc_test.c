@@ -1,6 +1,6 @@
 #include "proc/proc.h"
-#include "proc/fake_tree.h"
 #include "tests/unit_test.h"
+#include "proc/fake_tree.h"
 
 #include <inttypes.h>
 #include <pthread.h>

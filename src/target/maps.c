@@ -11,9 +11,10 @@
  * array moves into the middle of a block with half as much again, which is rare enough to cost
  * nothing on average.
  *
- * Finding looks at a hint first: the index that was found last for a page of that number. Hints
- * are never taken back, only checked, so changes need not care; and they are the only thing
- * that a reader writes, atomically.
+ * Finding looks at a hint first: the index that was found last for the 64 KiB around the
+ * address (a piece of code is larger, most often, and so few distinct ones are hot that they
+ * fit). Hints are never taken back, only checked, so changes need not care; and they are the
+ * only thing that a reader writes, atomically.
  */
 #include "target/maps.h"
 
@@ -32,8 +33,7 @@ void maps_put(struct maps *maps)
 {
 	if (!maps || --maps->refs)
 		return;
-	if (maps->at)
-		free(maps->at - maps->front);
+	free(maps->block);
 	free(maps);
 }
 
@@ -46,12 +46,11 @@ static int maps_grow(struct maps *maps)
 
 	if (!block)
 		return -ENOMEM;
-	if (maps->at) {
+	if (maps->block)
 		memcpy(block + front, maps->at, (size_t)maps->count * sizeof(*block));
-		free(maps->at - maps->front);
-	}
+	free(maps->block);
+	maps->block = block;
 	maps->at = block + front;
-	maps->front = front;
 	maps->cap = cap;
 	return 0;
 }
@@ -61,11 +60,12 @@ static int maps_splice(struct maps *maps, uint32_t lo, uint32_t hi, const struct
 	uint32_t count)
 {
 	int64_t more = (int64_t)count - (hi - lo);
+	int64_t front = maps->at - maps->block;
 	bool front_moves = lo < maps->count - hi;
 
 	if (maps->count + more > TARGET_MAPPINGS_LIMIT)
 		return -ENOSPC;
-	if ((front_moves ? maps->front : maps->cap - maps->front - maps->count) < more) {
+	if ((front_moves ? front : maps->cap - front - maps->count) < more) {
 		int rc = maps_grow(maps);
 
 		if (rc < 0)
@@ -74,7 +74,6 @@ static int maps_splice(struct maps *maps, uint32_t lo, uint32_t hi, const struct
 	if (front_moves) {
 		memmove(maps->at - more, maps->at, lo * sizeof(*items));
 		maps->at -= more;
-		maps->front = (uint32_t)(maps->front - more);
 	} else if (maps->count > hi) {
 		memmove(maps->at + hi + more, maps->at + hi,
 			(maps->count - hi) * sizeof(*items));
@@ -84,19 +83,21 @@ static int maps_splice(struct maps *maps, uint32_t lo, uint32_t hi, const struct
 	return 0;
 }
 
-/* The first mapping that ends behind `addr`: the one that holds it, or the next one above. */
+/*
+ * The first mapping that ends behind `addr`: the one that holds it, or the next one above.
+ * Written without a branch that depends on the data: where to go next cannot be predicted.
+ */
 static uint32_t first_ending_behind(const struct maps *maps, uint64_t addr)
 {
 	uint32_t lo = 0, left = maps->count;
 
-	while (left) {
+	while (left > 1) {
 		uint32_t half = left / 2;
-		bool right = maps->at[lo + half].end <= addr;
 
-		lo = right ? lo + half + 1 : lo;
-		left = right ? left - half - 1 : half;
+		lo += half * (maps->at[lo + half - 1].end <= addr);
+		left -= half;
 	}
-	return lo;
+	return lo + (left && maps->at[lo].end <= addr);
 }
 
 static int maps_own(struct maps **maps)
@@ -112,13 +113,12 @@ static int maps_own(struct maps **maps)
 	if (*maps) {
 		copy->count = (*maps)->count;
 		copy->cap = copy->count + copy->count / 8 + 8;
-		copy->front = copy->count / 16 + 4;
-		copy->at = malloc((size_t)copy->cap * sizeof(*copy->at));
-		if (!copy->at) {
+		copy->block = malloc((size_t)copy->cap * sizeof(*copy->at));
+		if (!copy->block) {
 			free(copy);
 			return -ENOMEM;
 		}
-		copy->at += copy->front;
+		copy->at = copy->block + (copy->cap - copy->count) / 2;
 		memcpy(copy->at, (*maps)->at, copy->count * sizeof(*copy->at));
 		maps_put(*maps);
 	}
@@ -161,7 +161,7 @@ const struct mapping *maps_find(struct maps *maps, uint64_t addr)
 
 	if (!maps || !maps->count)
 		return NULL;
-	hint = &maps->hints[(addr >> 12 ^ addr >> 20) % MAPS_HINTS];
+	hint = &maps->hints[(uint32_t)(addr >> 16) * 0x9e3779b1u >> (32 - MAPS_HINT_BITS)];
 	at = __atomic_load_n(hint, __ATOMIC_RELAXED);
 	if (at < maps->count && holds(&maps->at[at], addr))
 		return &maps->at[at];

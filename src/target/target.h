@@ -76,16 +76,15 @@ struct mapping {
 };
 
 /* Sorted by start, disjoint. Shared between processes: change only through target_map(). */
-enum { MAPS_HINTS = 64 };
+enum { MAPS_HINT_BITS = 8, MAPS_HINTS = 1 << MAPS_HINT_BITS };
 
 struct maps {
 	uint32_t refs, count;
 	struct mapping *at;
 	/* the room's own */
-	uint32_t front,
-		cap; /* `at` starts `front` slots behind the start of a block of `cap` */
-	uint32_t hints[MAPS_HINTS]; /* the mapping last found for a page; may be wrong, is
-				       checked */
+	struct mapping *block;	    /* what `at` points into, with room at both ends */
+	uint32_t cap;		    /* of the block */
+	uint32_t hints[MAPS_HINTS]; /* where an address was last found; checked, may be wrong */
 };
 
 struct process {
