@@ -394,11 +394,23 @@ int target_comm(struct target *target, int32_t pid, int32_t tid, const char *com
 	return 0;
 }
 
+/* Where the file can be seen while a process has it mapped. */
+static void remember_place(struct target *target, int32_t pid, const struct mapping *mapping)
+{
+	struct dso *dso = &target->dsos[mapping->dso];
+	uint32_t process = dso->map_end ? find_process(target, (int32_t)dso->pid) : TARGET_NONE;
+
+	if (process != TARGET_NONE && target->processes[process].alive)
+		return;
+	dso->pid = (uint32_t)pid;
+	dso->map_start = mapping->start;
+	dso->map_end = mapping->end;
+}
+
 int target_map(struct target *target, int32_t pid, const struct mapping *mapping)
 {
 	struct maps **maps = &target->kernel;
 	uint32_t process = TARGET_NONE;
-	struct dso *dso;
 	int rc;
 
 	if (mapping->start >= mapping->end || mapping->dso >= target->dso_count)
@@ -414,12 +426,7 @@ int target_map(struct target *target, int32_t pid, const struct mapping *mapping
 		return refuse(target, rc);
 	if (process != TARGET_NONE)
 		target->processes[process].generation = next_serial(target);
-	dso = &target->dsos[mapping->dso];
-	if (!dso->map_end) {
-		dso->pid = (uint32_t)pid;
-		dso->map_start = mapping->start;
-		dso->map_end = mapping->end;
-	}
+	remember_place(target, pid, mapping);
 	return 0;
 }
 

@@ -62,7 +62,10 @@ struct dso_key {
 
 struct dso {
 	struct dso_key key;
-	/* The first mapping seen: where a live process shows the file (/proc/PID/map_files). */
+	/*
+	 * The first mapping seen whose process is not known to be dead: where a live process
+	 * shows the file (/proc/PID/map_files).
+	 */
 	uint32_t pid;
 	uint64_t map_start, map_end;
 	uint64_t reloc; /* DSO_KERNEL: the run-time address of _stext when recorded, or 0 */
@@ -75,9 +78,9 @@ struct mapping {
 	uint32_t prot; /* PROT_*, 0 where the record does not say */
 };
 
-/* Sorted by start, disjoint. Shared between processes: change only through target_map(). */
 enum { MAPS_HINT_BITS = 8, MAPS_HINTS = 1 << MAPS_HINT_BITS };
 
+/* Sorted by start, disjoint. Shared between processes: change only through target_map(). */
 struct maps {
 	uint32_t refs, count;
 	struct mapping *at;

@@ -385,6 +385,23 @@ static void unmap_all_starts_afresh(void **state)
 	target_done(&target);
 }
 
+static void a_dso_is_shown_by_a_process_that_lives(void **state)
+{
+	struct target target = {0};
+	uint32_t a = make_dso(&target, "/bin/a");
+
+	(void)state;
+	(void)target_thread(&target, 5, 5);
+	map(&target, 5, 0x1000, 0x2000, a);
+	map(&target, 6, 0x3000, 0x4000, a);
+	assert_int_equal(target.dsos[a].pid, 5);
+	assert_int_equal(target_exit(&target, 5, 5), 0);
+	map(&target, 6, 0x5000, 0x6000, a);
+	assert_int_equal(target.dsos[a].pid, 6);
+	assert_int_equal(target.dsos[a].map_start, 0x5000);
+	target_done(&target);
+}
+
 static void a_dso_is_one_by_its_key(void **state)
 {
 	struct target target = {0};
@@ -486,6 +503,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(absurd_mappings_are_refused),
 	cmocka_unit_test(the_kernel_is_mapped_for_all),
 	cmocka_unit_test(unmap_all_starts_afresh),
+	cmocka_unit_test(a_dso_is_shown_by_a_process_that_lives),
 	cmocka_unit_test(a_dso_is_one_by_its_key),
 	cmocka_unit_test(a_dso_of_proc_is_the_one_of_the_records),
 	cmocka_unit_test(names_tell_the_kind),
