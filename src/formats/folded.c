@@ -104,6 +104,21 @@ static void write_lines(const struct tree *tree, struct walk *walk, FILE *out)
 	}
 }
 
+static int fold(const struct tree *tree, FILE *out)
+{
+	struct walk walk = {0};
+	int rc = -ENOMEM;
+
+	walk.ends = calloc((size_t)tree->deepest + 1, sizeof(*walk.ends));
+	walk.next = calloc((size_t)tree->deepest + 1, sizeof(*walk.next));
+	if (walk.ends && walk.next) {
+		write_lines(tree, &walk, out);
+		rc = walk.line.failed ? -ENOMEM : 0;
+	}
+	walk_done(&walk);
+	return rc;
+}
+
 int folded_write(const struct profile *profile, FILE *out, struct error *err)
 {
 	struct tree_options options = {.comm = true,
@@ -112,17 +127,11 @@ int folded_write(const struct profile *profile, FILE *out, struct error *err)
 		.keep = keep_sample,
 		.label = put_label};
 	cleanup_with(tree_done) struct tree tree = {0};
-	cleanup_with(walk_done) struct walk walk = {0};
 	int rc = tree_build(profile, &options, &tree);
 
+	if (!rc)
+		rc = fold(&tree, out);
 	if (rc < 0)
 		return error_set(err, rc, "folding the stacks failed: %s", strerror(-rc));
-	walk.ends = calloc((size_t)tree.deepest + 1, sizeof(*walk.ends));
-	walk.next = calloc((size_t)tree.deepest + 1, sizeof(*walk.next));
-	if (!walk.ends || !walk.next)
-		return error_set(err, -ENOMEM, "folding the stacks: out of memory");
-	write_lines(&tree, &walk, out);
-	if (walk.line.failed)
-		return error_set(err, -ENOMEM, "folding the stacks: out of memory");
 	return export_finish(out, err);
 }

@@ -1,5 +1,7 @@
 #include "formats/script.h"
 
+#include "tests/unit_test.h"
+
 #include "formats/test_profile.h"
 
 static void script_is(const struct profile *p, const char *want)

@@ -1,8 +1,10 @@
-/* Small profiles for the unit tests of this room: stacks written as text. */
+/*
+ * Small profiles for the unit tests of this room: stacks written as text. To be included behind
+ * tests/unit_test.h.
+ */
 #pragma once
 
 #include "profile/profile.h"
-#include "tests/unit_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

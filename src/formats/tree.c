@@ -15,7 +15,6 @@
 #include "formats/tree.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +33,7 @@ struct builder {
 	const struct tree_options *options;
 	struct tree *tree;
 	uint32_t *module_of; /* the first module of the same path and kind */
+	uint32_t *name_of;   /* of frames that are one step: the text's id, or NOWHERE */
 	struct hash_index by_step, by_memo;
 	struct memo *memos;
 	uint32_t memo_count, memo_cap;
@@ -46,6 +46,7 @@ struct builder {
 static void builder_done(struct builder *b)
 {
 	free(b->module_of);
+	free(b->name_of);
 	free(b->memos);
 	free(b->path);
 	hash_done(&b->by_step);
@@ -87,6 +88,17 @@ static int merge_modules(struct builder *b)
 	return rc;
 }
 
+static int forget_names(struct builder *b)
+{
+	size_t bytes = ((size_t)b->profile->frame_count + 1) * sizeof(*b->name_of);
+
+	b->name_of = malloc(bytes);
+	if (!b->name_of)
+		return -ENOMEM;
+	memset(b->name_of, 0xff, bytes);
+	return 0;
+}
+
 static int node_add(struct builder *b, const struct tree_node *node, uint32_t hash)
 {
 	struct tree *tree = b->tree;
@@ -104,7 +116,7 @@ static int node_add(struct builder *b, const struct tree_node *node, uint32_t ha
 	return 0;
 }
 
-static int step_text(struct builder *b, const struct tree_step *step, uint32_t *ret_name)
+static int make_text(struct builder *b, const struct tree_step *step, uint32_t *ret_name)
 {
 	const struct profile *profile = b->profile;
 
@@ -119,6 +131,23 @@ static int step_text(struct builder *b, const struct tree_step *step, uint32_t *
 	if (b->text.failed)
 		return -ENOMEM;
 	return strings_add(&b->tree->names, strbuf_text(&b->text), b->text.len, ret_name);
+}
+
+static int step_text(struct builder *b, const struct tree_step *step, uint32_t *ret_name)
+{
+	uint32_t *known = NULL;
+	int rc;
+
+	if (step->frame != PROFILE_NONE && b->profile->frames[step->frame].line_count < 2)
+		known = &b->name_of[step->frame];
+	if (known && *known != NOWHERE) {
+		*ret_name = *known;
+		return 0;
+	}
+	rc = make_text(b, step, ret_name);
+	if (!rc && known)
+		*known = *ret_name;
+	return rc;
 }
 
 /* From *node to its child for this step, which is made where there is none. */
@@ -351,26 +380,34 @@ static int sort_children(struct builder *b)
 	return 0;
 }
 
+static int grow_tree(struct builder *b)
+{
+	struct tree_node root = {
+		.parent = UINT32_MAX, .module = PROFILE_NONE, .frame = PROFILE_NONE};
+	int rc = merge_modules(b);
+
+	if (!rc)
+		rc = forget_names(b);
+	if (!rc)
+		rc = strings_add(&b->tree->names, "", 0, &root.name);
+	if (!rc)
+		rc = node_add(b, &root, 0);
+	for (uint32_t i = 0; !rc && i < b->profile->sample_count; i++)
+		rc = add_sample(b, &b->profile->samples[i]);
+	if (rc < 0)
+		return rc;
+	make_totals(b->tree);
+	return sort_children(b);
+}
+
 int tree_build(const struct profile *profile, const struct tree_options *options,
 	struct tree *ret_tree)
 {
 	struct tree tree = {0};
-	cleanup_with(builder_done) struct builder b = {
-		.profile = profile, .options = options, .tree = &tree};
-	struct tree_node root = {
-		.parent = UINT32_MAX, .module = PROFILE_NONE, .frame = PROFILE_NONE};
-	int rc = merge_modules(&b);
+	struct builder b = {.profile = profile, .options = options, .tree = &tree};
+	int rc = grow_tree(&b);
 
-	if (!rc)
-		rc = strings_add(&tree.names, "", 0, &root.name);
-	if (!rc)
-		rc = node_add(&b, &root, 0);
-	for (uint32_t i = 0; !rc && i < profile->sample_count; i++)
-		rc = add_sample(&b, &profile->samples[i]);
-	if (!rc) {
-		make_totals(&tree);
-		rc = sort_children(&b);
-	}
+	builder_done(&b);
 	if (rc < 0) {
 		tree_done(&tree);
 		return rc;

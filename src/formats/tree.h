@@ -48,7 +48,10 @@ struct tree_options {
 	 * no part. There is no level of threads' names then.
 	 */
 	bool (*focus)(void *ctx, const struct profile *profile, const struct tree_step *step);
-	/* Appends the text of a step; NULL: frame_name(), or the thread's name. */
+	/*
+	 * Appends the text of a step; NULL: frame_name(), or the thread's name. The same step
+	 * has the same text each time.
+	 */
 	void (*label)(void *ctx, const struct profile *profile, const struct tree_step *step,
 		struct strbuf *out);
 };

@@ -1,5 +1,7 @@
 #include "formats/tree.h"
 
+#include "tests/unit_test.h"
+
 #include "formats/test_profile.h"
 
 #include <errno.h>
