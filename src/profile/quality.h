@@ -117,8 +117,9 @@ bool quality_coverage_clock(const struct quality *quality, double *ret_share);
 /* The reason why there is no coverage: too short to tell. */
 bool quality_too_short(const struct quality *quality);
 /*
- * How far off coverage may be, in shares: one period a target; and where a hidden part was
- * subtracted, two standard deviations of that estimate (quality_measures.c says which).
+ * How far off coverage may be, in shares: one period a target (of many: 5 % at most); and where
+ * a hidden part was subtracted, two standard deviations of that estimate (quality_measures.c
+ * says which).
  */
 bool quality_coverage_slack(const struct quality *quality, double *ret_share);
 /* Share of the target's CPU time that this mode cannot see (kernel time hidden). */

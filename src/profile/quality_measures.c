@@ -11,7 +11,8 @@
  * not count there, so its count is what is visible.
  *
  * How exact coverage can be, as a share of the visible part; the verdict grants it:
- *   - a sample comes when a period is full, so each target may end one period short;
+ *   - a sample comes when a period is full, so each target may end one period short. Most of
+ *     many targets may have been idle, so more than one period is granted only up to 5 %;
  *   - where the hidden part is subtracted, two estimates meet that both come from looking now
  * and then: ours (every period) and the kernel's split of CPU time into user and kernel (every
  *     tick, 4 ms at HZ=250). N looks at a share k are off by sqrt(N k (1 - k)) looks; two such
@@ -22,8 +23,9 @@
 #include <math.h>
 #include <string.h>
 
-#define NS_PER_S 1e9
-#define TICK_NS	 4e6 /* the kernel's own look at who is running, at the usual HZ=250 */
+#define MANY_TARGETS 0.05 /* of the visible part */
+#define NS_PER_S     1e9
+#define TICK_NS	     4e6 /* the kernel's own look at who is running, at the usual HZ=250 */
 #define START_NS                                                                               \
 	25e6 /* fork, exec, moving into a cgroup: the clock counts it, the event does not */
 
@@ -122,7 +124,7 @@ static double slack_share(const struct quality *quality, uint64_t total)
 		return 0;
 	if (known(quality->targets) && quality->targets)
 		targets = (double)quality->targets;
-	slack = period * targets;
+	slack = fmax(period, fmin(period * targets, MANY_TARGETS * visible));
 	if (quality->weight_is_ns && quality_hidden(quality, &hidden))
 		slack += 2 * sqrt(hidden * (1 - hidden) * (double)total * (period + TICK_NS));
 	return slack / visible;

@@ -324,6 +324,24 @@ static void a_short_command_is_no_failure(void **state)
 	assert_int_equal(verdict(&q, "one sampling period"), 3);
 }
 
+/* 600 threads of which one was busy: the idle ones must not excuse what is missing. */
+static void idle_targets_are_no_excuse(void **state)
+{
+	struct quality q = good();
+	double slack;
+
+	(void)state;
+	q.targets = 600;
+	assert_true(quality_coverage_slack(&q, &slack));
+	near(slack, 0.05);
+	q.samples = 8400;
+	q.period_sum = 8400000000;
+	assert_int_equal(verdict(&q, "84.0 %"), 4);
+	q.targets = 4;
+	assert_true(quality_coverage_slack(&q, &slack));
+	near(slack, 0.0004);
+}
+
 /* 100 ms, half of it in the kernel: 25 ticks decided the split. */
 static void a_subtracted_estimate_has_its_slack(void **state)
 {
@@ -409,6 +427,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_clock_sees_unfollowed_threads),
 	cmocka_unit_test(a_user_only_clock_counts_what_it_cannot_sample),
 	cmocka_unit_test(a_short_command_is_no_failure),
+	cmocka_unit_test(idle_targets_are_no_excuse),
 	cmocka_unit_test(a_subtracted_estimate_has_its_slack),
 	cmocka_unit_test(lost_is_the_larger_of_two),
 	cmocka_unit_test(complete_is_of_what_is_owed),
