@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct encode {
@@ -226,35 +227,74 @@ uint32_t attrs_used_bytes(const struct perfdata_event *events, uint32_t count)
 	return bytes;
 }
 
-int features_encode(const struct perfdata_features *features,
-	const struct perfdata_event *events, uint32_t event_count, uint64_t base,
-	uint64_t ret_bits[4], struct strbuf *ret_bytes)
+void section_cache_done(struct section_cache *cache)
+{
+	for (uint32_t bit = 0; bit < FEATURE_BITS; bit++)
+		free(cache->of[bit].bytes);
+	*cache = (struct section_cache){0};
+}
+
+static bool is_cached(const struct section_cache *cache, uint32_t bit,
+	const struct strbuf *body, size_t start)
+{
+	size_t len = body->len - start;
+
+	return cache->of[bit].bytes && cache->of[bit].len == len &&
+	       memcmp(cache->of[bit].bytes, body->text + start, len) == 0;
+}
+
+/* 0 or -ENOMEM. The offset is counted from the end of the table for now. */
+static int cache_section(
+	struct section_cache *cache, uint32_t bit, const struct strbuf *body, size_t start)
+{
+	size_t len = body->len - start;
+	uint8_t *bytes = malloc(len);
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, body->text + start, len);
+	free(cache->of[bit].bytes);
+	cache->of[bit].bytes = bytes;
+	cache->of[bit].len = len;
+	cache->of[bit].offset = start;
+	return 0;
+}
+
+int features_encode(
+	const struct encode_options *options, uint64_t ret_bits[4], struct strbuf *ret_bytes)
 {
 	cleanup_with(strbuf_done) struct strbuf body = {0};
-	struct encode e = {features, events, event_count, &body};
-	size_t ends[FEATURE_BITS], start = 0, sections = 0;
-	uint64_t bits[4] = {0};
+	struct encode e = {options->features, options->events, options->event_count, &body};
+	struct section_cache *cache = options->cache;
+	bool fresh[FEATURE_BITS] = {false};
+	uint64_t bits[4] = {0}, count = 0;
 
 	for (uint32_t bit = 0; bit < FEATURE_BITS; bit++) {
+		size_t start = body.len;
+
 		put_section(&e, bit);
-		ends[bit] = body.len;
-		if (ends[bit] == start)
+		if (body.failed)
+			return -ENOMEM;
+		if (body.len == start)
 			continue;
 		bits[bit / 64] |= 1ull << bit % 64;
-		sections++;
-		start = body.len;
+		count++;
+		fresh[bit] = !is_cached(cache, bit, &body, start);
+		if (!fresh[bit])
+			body.len = start;
+		else if (cache_section(cache, bit, &body, start) < 0)
+			return -ENOMEM;
 	}
-	base += sections * 2 * sizeof(uint64_t);
-	start = 0;
 	for (uint32_t bit = 0; bit < FEATURE_BITS; bit++) {
 		if (!(bits[bit / 64] >> bit % 64 & 1))
 			continue;
-		put_u64(ret_bytes, base + start);
-		put_u64(ret_bytes, ends[bit] - start);
-		start = ends[bit];
+		if (fresh[bit])
+			cache->of[bit].offset += options->base + count * 2 * sizeof(uint64_t);
+		put_u64(ret_bytes, cache->of[bit].offset);
+		put_u64(ret_bytes, cache->of[bit].len);
 	}
-	strbuf_add(ret_bytes, body.text, body.len);
-	if (body.failed || ret_bytes->failed)
+	put_blob(ret_bytes, body.text, body.len);
+	if (ret_bytes->failed)
 		return -ENOMEM;
 	memcpy(ret_bits, bits, sizeof(bits));
 	return 0;

@@ -110,6 +110,7 @@ struct perfdata_writer_options {
 	const struct perfdata_event *events; /* copied */
 	uint32_t event_count;
 	int32_t owner_uid, owner_gid; /* -1: leave (SUDO_UID and SUDO_GID else) */
+	int compression_level;	      /* of zstd; 0: none. -ENOTSUP where it is not built in */
 };
 
 int perfdata_create(const struct perfdata_writer_options *options,
@@ -122,6 +123,15 @@ int perfdata_write(
 /* Appends FINISHED_ROUND where something was written since the last one. */
 int perfdata_write_round(struct perfdata_writer *writer, struct error *err);
 uint64_t perfdata_bytes(const struct perfdata_writer *writer); /* of data, so far */
+
+/*
+ * Makes what was written so far a file that wick and perf open, should the recorder be killed
+ * from now on: once a second, say. Costs a few hundred bytes and what has changed of the
+ * features. 0, also where nothing was written since the last one; a failure is as in
+ * perfdata_write().
+ */
+int perfdata_checkpoint(struct perfdata_writer *writer,
+	const struct perfdata_features *features, struct error *err);
 
 /* Flushes, writes the features and the final header. The writer is still to be freed. */
 int perfdata_finish(struct perfdata_writer *writer, const struct perfdata_features *features,

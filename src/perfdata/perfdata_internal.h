@@ -156,13 +156,80 @@ struct perfdata_reader {
 
 void reader_sync_info(struct perfdata_reader *reader);
 
+/* ---- packer.c */
+#define PACKER_PIECE 64000 /* bytes of records that go into one COMPRESSED record */
+
+struct packer;
+
+/* -ENOTSUP without zstd, -EINVAL for a level that it has not. */
+int packer_new(int level, struct packer **ret_packer);
+void packer_free(struct packer *packer);
+/* At most PACKER_PIECE bytes into a COMPRESSED record: its size, or a negative errno. */
+int packer_pack(
+	struct packer *packer, const void *bytes, size_t len, const uint8_t **ret_record);
+void packer_describe(
+	const struct packer *packer, int level, struct perfdata_features *features);
+
 /* ---- features_write.c */
+/* Sections that are in the file already, with what they say. */
+struct section_cache {
+	struct {
+		uint64_t offset;
+		size_t len;
+		uint8_t *bytes;
+	} of[FEATURE_BITS];
+};
+
+void section_cache_done(struct section_cache *cache);
+
+/* What to encode, and where it will stand. */
+struct encode_options {
+	const struct perfdata_features *features;
+	const struct perfdata_event *events;
+	uint32_t event_count;
+	uint64_t base;		     /* the byte of the file where the table begins */
+	struct section_cache *cache; /* what is unchanged is not written again */
+};
+
 /*
- * Encodes the feature table and the sections behind it as they stand from byte `base` of the
- * file on; `ret_bits` says which there are. 0 or -ENOMEM.
+ * Encodes the feature table and the sections behind it; `ret_bits` says which there are. The
+ * cache takes them as written: section_cache_done() when that fails. 0 or -ENOMEM.
  */
-int features_encode(const struct perfdata_features *features,
-	const struct perfdata_event *events, uint32_t event_count, uint64_t base,
-	uint64_t ret_bits[4], struct strbuf *ret_bytes);
+int features_encode(
+	const struct encode_options *options, uint64_t ret_bits[4], struct strbuf *ret_bytes);
 /* How many bytes of the attrs are in use: what the oldest reader that can know them expects. */
 uint32_t attrs_used_bytes(const struct perfdata_event *events, uint32_t count);
+
+/* ---- writer.c */
+#define WRITER_BUFFER (256 << 10)
+
+struct perfdata_writer {
+	int fd;
+	char *path;
+	bool regular; /* and no device like /dev/null */
+	bool can_reserve;
+	uint64_t reserved_to;
+	struct perfdata_event *events;
+	uint32_t event_count;
+	uint32_t attr_bytes;
+	uint64_t attrs_offset, data_offset;
+	uint64_t data_bytes;	/* that are in the file */
+	uint64_t checked_bytes; /* of them, when the last checkpoint was made */
+	uint64_t filler_at; /* where the filler of the last checkpoint stands; 0: there is none
+			     */
+	uint64_t trailer_bytes; /* that stand behind it */
+	uint64_t dead_bytes;	/* the same until data is written behind them, then 0 */
+	struct section_cache sections;
+	bool round_open;       /* something was written since the last FINISHED_ROUND */
+	int failed;	       /* the first errno; nothing is taken any more */
+	struct packer *packer; /* NULL: records are written as they are */
+	int level;
+	size_t used;
+	uint8_t buf[WRITER_BUFFER];
+};
+
+int writer_header(struct perfdata_writer *writer, uint64_t data_bytes, const uint64_t bits[4]);
+/* Writes out what is buffered. */
+int writer_flush(struct perfdata_writer *writer, struct error *err);
+/* Remembers the first failure, and says it. */
+int writer_fail(struct perfdata_writer *writer, int rc, struct error *err);

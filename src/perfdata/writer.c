@@ -12,6 +12,8 @@
  * steps that leave enough for the features. So a write fails while there is still room to
  * finish the file. From the first failure on nothing more is taken; what was written before, up
  * to the last whole record, is finished like any other recording.
+ *
+ * What stands behind the data, and how a recording survives a kill, is trailer.c's.
  */
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -25,26 +27,8 @@
 #include <sys/stat.h>
 
 enum {
-	BUFFER_BYTES = 256 << 10,
 	RESERVE_STEP = 1 << 20,
 	RESERVE_FEATURES = 512 << 10, /* of it the data must leave this much */
-};
-
-struct perfdata_writer {
-	int fd;
-	char *path;
-	bool regular; /* and no device like /dev/null */
-	bool can_reserve;
-	uint64_t reserved_to;
-	struct perfdata_event *events;
-	uint32_t event_count;
-	uint32_t attr_bytes;
-	uint64_t attrs_offset, data_offset;
-	uint64_t data_bytes; /* that are in the file */
-	bool round_open;     /* something was written since the last FINISHED_ROUND */
-	int failed;	     /* the first errno; nothing is taken any more */
-	size_t used;
-	uint8_t buf[BUFFER_BYTES];
 };
 
 /* ---- the file */
@@ -139,8 +123,7 @@ static int give_to_owner(
 
 /* ---- the header */
 
-static int write_header(
-	struct perfdata_writer *writer, uint64_t data_bytes, const uint64_t bits[4])
+int writer_header(struct perfdata_writer *writer, uint64_t data_bytes, const uint64_t bits[4])
 {
 	uint64_t entry = writer->attr_bytes + 2 * sizeof(uint64_t);
 	const uint64_t header[PERFDATA_HEADER_SIZE / sizeof(uint64_t)] = {
@@ -207,6 +190,22 @@ static int copy_events(
 	return writer->events ? 0 : -ENOMEM;
 }
 
+static int start_packer(struct perfdata_writer *writer,
+	const struct perfdata_writer_options *options, struct error *err)
+{
+	int rc;
+
+	if (!options->compression_level)
+		return 0;
+	writer->level = options->compression_level;
+	rc = packer_new(writer->level, &writer->packer);
+	return rc < 0 ? error_set(err, rc,
+				"%s: zstd compression of level %d cannot be had (%s)",
+				options->path, writer->level,
+				rc == -ENOTSUP ? "wick was built without it" : strerror(-rc))
+		      : 0;
+}
+
 int perfdata_create(const struct perfdata_writer_options *options,
 	struct perfdata_writer **ret_writer, struct error *err)
 {
@@ -228,14 +227,16 @@ int perfdata_create(const struct perfdata_writer_options *options,
 		error_set(err, rc, "%s: out of memory", options->path);
 		goto fail;
 	}
-	rc = open_output(writer, err);
+	rc = start_packer(writer, options, err);
+	if (rc == 0)
+		rc = open_output(writer, err);
 	if (rc < 0)
 		goto fail;
 	rc = give_to_owner(writer, options);
 	if (rc == 0)
 		rc = write_attrs(writer);
 	if (rc == 0)
-		rc = write_header(writer, 0, no_features);
+		rc = writer_header(writer, 0, no_features);
 	if (rc < 0) {
 		open_failed(options->path, -rc, err);
 		goto fail;
@@ -252,6 +253,8 @@ void perfdata_writer_free(struct perfdata_writer *writer)
 {
 	if (!writer)
 		return;
+	packer_free(writer->packer);
+	section_cache_done(&writer->sections);
 	if (writer->fd >= 0)
 		close(writer->fd);
 	events_free(writer->events, writer->event_count);
@@ -261,7 +264,7 @@ void perfdata_writer_free(struct perfdata_writer *writer)
 
 /* ---- the data */
 
-static int write_failed(struct perfdata_writer *writer, int rc, struct error *err)
+int writer_fail(struct perfdata_writer *writer, int rc, struct error *err)
 {
 	writer->failed = rc;
 	writer->used = 0;
@@ -312,9 +315,14 @@ static size_t whole_records(const uint8_t *records, size_t len)
 static int append(
 	struct perfdata_writer *writer, const uint8_t *block, size_t len, struct error *err)
 {
-	uint64_t at = writer->data_offset + writer->data_bytes;
+	uint64_t at;
 	size_t done = 0;
-	int rc = reserve(writer, at + len);
+	int rc;
+
+	writer->data_bytes += writer->dead_bytes; /* of a checkpoint; see trailer.c */
+	writer->dead_bytes = 0;
+	at = writer->data_offset + writer->data_bytes;
+	rc = reserve(writer, at + len);
 
 	while (rc == 0 && done < len) {
 		ssize_t put = writer->regular ? pwrite(writer->fd, block + done, len - done,
@@ -329,15 +337,52 @@ static int append(
 	if (rc < 0)
 		done = whole_records(block, done);
 	writer->data_bytes += done;
-	return rc < 0 ? write_failed(writer, rc, err) : 0;
+	return rc < 0 ? writer_fail(writer, rc, err) : 0;
 }
 
-static int flush(struct perfdata_writer *writer, struct error *err)
+/* How much of the records goes into the next COMPRESSED record: whole ones, if possible. */
+static size_t next_piece(const uint8_t *records, size_t len)
+{
+	size_t whole;
+
+	if (len <= PACKER_PIECE)
+		return len;
+	whole = whole_records(records, PACKER_PIECE);
+	return whole ? whole : PACKER_PIECE; /* a record may be longer than a piece */
+}
+
+static int append_packed(
+	struct perfdata_writer *writer, const uint8_t *records, size_t len, struct error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && len) {
+		size_t piece = next_piece(records, len);
+		const uint8_t *packed = NULL;
+		int size = packer_pack(writer->packer, records, piece, &packed);
+
+		if (size < 0)
+			return writer_fail(writer, size, err);
+		rc = append(writer, packed, (size_t)size, err);
+		records += piece;
+		len -= piece;
+	}
+	return rc;
+}
+
+static int append_records(
+	struct perfdata_writer *writer, const uint8_t *records, size_t len, struct error *err)
+{
+	return writer->packer ? append_packed(writer, records, len, err)
+			      : append(writer, records, len, err);
+}
+
+int writer_flush(struct perfdata_writer *writer, struct error *err)
 {
 	size_t used = writer->used;
 
 	writer->used = 0;
-	return used ? append(writer, writer->buf, used, err) : 0;
+	return used ? append_records(writer, writer->buf, used, err) : 0;
 }
 
 int perfdata_write(
@@ -349,11 +394,11 @@ int perfdata_write(
 		return 0;
 	writer->round_open = true;
 	if (len > sizeof(writer->buf) - writer->used) {
-		rc = flush(writer, err);
+		rc = writer_flush(writer, err);
 		if (rc < 0)
 			return rc;
 		if (len > sizeof(writer->buf))
-			return append(writer, records, len, err);
+			return append_records(writer, records, len, err);
 	}
 	memcpy(writer->buf + writer->used, records, len);
 	writer->used += len;
@@ -375,47 +420,5 @@ int perfdata_write_round(struct perfdata_writer *writer, struct error *err)
 
 uint64_t perfdata_bytes(const struct perfdata_writer *writer)
 {
-	return writer->data_bytes + writer->used;
-}
-
-/* ---- the end */
-
-/* The sections, then the header that says where they are. */
-static int write_trailer(
-	struct perfdata_writer *writer, const struct perfdata_features *features)
-{
-	cleanup_with(strbuf_done) struct strbuf out = {0};
-	uint64_t bits[4] = {0}, end = writer->data_offset + writer->data_bytes;
-	int rc =
-		features_encode(features, writer->events, writer->event_count, end, bits, &out);
-	int header_rc;
-
-	if (rc == 0)
-		rc = fd_pwrite_all(writer->fd, out.text, out.len, (off_t)end);
-	if (rc < 0)
-		memset(bits, 0, sizeof(bits)); /* the records are there all the same */
-	else
-		end += out.len;
-	header_rc = write_header(writer, writer->data_bytes, bits);
-	/* The reserve goes back. */
-	if (ftruncate(writer->fd, (off_t)end) < 0 && header_rc == 0)
-		header_rc = -errno;
-	return header_rc < 0 ? header_rc : rc;
-}
-
-int perfdata_finish(struct perfdata_writer *writer, const struct perfdata_features *features,
-	struct error *err)
-{
-	int flush_rc = flush(writer, err), rc = 0;
-
-	if (writer->regular)
-		rc = write_trailer(writer, features);
-	if (flush_rc < 0)
-		return flush_rc;
-	return rc < 0 ? error_set(err, rc,
-				"%s: cannot be finished (%s); its records are in it, but not "
-				"what is known "
-				"about the recording",
-				writer->path, strerror(-rc))
-		      : 0;
+	return writer->data_bytes + writer->dead_bytes + writer->used;
 }

@@ -118,6 +118,7 @@ static void read_stream(const uint8_t *data, size_t size, const struct outcome *
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char pipe_header[16] = "PERFILE2\x10";
 	enum { PIPE_HOLDS = 60000 };
 	cleanup_close int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct outcome outcome;
@@ -127,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	outcome = read_path(path);
-	if (size >= 16 && size <= PIPE_HOLDS && data[8] == 16 && outcome.rc >= 0)
+	if (size >= sizeof(pipe_header) && size <= PIPE_HOLDS &&
+		memcmp(data, pipe_header, sizeof(pipe_header)) == 0)
 		read_stream(data, size, &outcome);
 	return 0;
 }
