@@ -6,16 +6,14 @@
  *                 1238 mid+0x8 (inlined)
  *
  * and an empty line. The number behind the command is the thread's; "[cpu]" stands only where
- * the recording has the CPU. A frame's address is the file offset in files, as perf shows it
- * with call chains, and the run-time address in the kernel and in anonymous code.
+ * the recording has the CPU (PROFILE_NO_CPU). A frame's address is the file offset in files, as
+ * perf shows it with call chains, and the run-time address in the kernel and in anonymous code.
  */
 #pragma once
 
 #include "profile/profile.h"
 
 #include <stdio.h>
-
-#define SCRIPT_NO_CPU UINT16_MAX /* in sample.cpu */
 
 /* The caller asks ferror(). */
 void script_sample(FILE *out, const struct profile *profile, const struct sample *sample);

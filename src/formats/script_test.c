@@ -31,7 +31,7 @@ static void lines_are_those_of_perf(void **state)
 		{0, 0x1217, 0x17, "leaf"}, {2, 0xffffffff8175336a, 0x28a, "elf_load"}};
 	uint32_t modules[] = {a, libc, kernel}, stack = PROFILE_NONE, thread, event;
 	struct sample sample = {
-		.time_ns = 1581161088123, .weight = 1001001, .cpu = SCRIPT_NO_CPU};
+		.time_ns = 1581161088123, .weight = 1001001, .cpu = PROFILE_NO_CPU};
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
@@ -75,7 +75,7 @@ static void inlined_frames_share_address_and_offset(void **state)
 	assert_int_equal(profile_resolve(&p, frame, lines, 2), 0);
 	assert_int_equal(profile_stack(&p, PROFILE_NONE, frame, &stack), 0);
 	make_sample(&p, "a", stack, 2000000);
-	p.samples[0].cpu = SCRIPT_NO_CPU;
+	p.samples[0].cpu = PROFILE_NO_CPU;
 	script_is(&p, "a    42     5.000001:    2000000 cpu-clock:u: \n"
 		      "\t            1217 inl+0x17 (inlined)\n"
 		      "\t            1217 leaf+0x17 (/tmp/a)\n"
@@ -100,7 +100,7 @@ static void what_is_no_code_has_a_line(void **state)
 	assert_int_equal(profile_stack(&p, stack, frame, &stack), 0);
 	p.frames[frame].addr = 0; /* before its function: no offset that would be nonsense */
 	make_sample(&p, "a\033[2J", stack, 1);
-	p.samples[0].cpu = SCRIPT_NO_CPU;
+	p.samples[0].cpu = PROFILE_NO_CPU;
 	script_is(&p, "a\\x1b[2J    42     5.000001:          1 cpu-clock:u: \n"
 		      "\t               0 evil\\x0aname (/tmp/a\\x0ab)\n"
 		      "\t              10 [unknown] ([unknown])\n"

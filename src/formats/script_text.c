@@ -85,7 +85,7 @@ void script_sample(FILE *out, const struct profile *profile, const struct sample
 
 	put_name(out, profile_text(profile, thread->comm));
 	fprintf(out, " %5d ", thread->tid);
-	if (sample->cpu != SCRIPT_NO_CPU)
+	if (sample->cpu != PROFILE_NO_CPU)
 		fprintf(out, "[%03u] ", sample->cpu);
 	snprintf(time, sizeof(time), "%" PRIu64 ".%06" PRIu64, sample->time_ns / 1000000000,
 		sample->time_ns % 1000000000 / 1000);

@@ -23,7 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROFILE_NONE UINT32_MAX
+#define PROFILE_NONE   UINT32_MAX
+#define PROFILE_NO_CPU UINT16_MAX /* sample.cpu where the recording does not say it */
 
 enum module_kind {
 	MODULE_FILE,

@@ -26,8 +26,8 @@
 #define MANY_TARGETS 0.05 /* of the visible part */
 #define NS_PER_S     1e9
 #define TICK_NS	     4e6 /* the kernel's own look at who is running, at the usual HZ=250 */
-#define START_NS                                                                               \
-	25e6 /* fork, exec, moving into a cgroup: the clock counts it, the event does not */
+/* fork, exec, moving into a cgroup: the clock counts it, the event does not */
+#define START_NS 25e6
 
 enum { SHORTEST_PERIODS = 10 }; /* below this coverage says nothing */
 
