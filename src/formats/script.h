@@ -1,9 +1,10 @@
 /*
  * Samples as `perf script` (6.1) prints them, so that what folds perf's text folds ours:
  *
- *     sh  4211  1581.161088:    1001001 cpu-clock:u:
+ *     a  4211  1581.161088:    1001001 cpu-clock:u:
+ *                 1217 inl+0x17 (inlined)
  *                 1217 leaf+0x17 (/usr/bin/a)
- *                 1238 mid+0x8 (inlined)
+ *                 1238 mid+0x8 (/usr/bin/a)
  *
  * and an empty line. The number behind the command is the thread's; "[cpu]" stands only where
  * the recording has the CPU (PROFILE_NO_CPU). A frame's address is the file offset in files, as
