@@ -1,0 +1,95 @@
+#include "object/perf_map.h"
+#include "tests/unit_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_at(struct perf_map *map, uint64_t addr)
+{
+	const struct symbol *symbol = symtab_find(&map->table, addr);
+
+	return symbol ? symbol_name(&map->table, symbol) : "-";
+}
+
+static void later_lines_win(void **state)
+{
+	static const char text[] = "1000 100 old one\n"
+				   "0x1100 0x80 kept /app/x.js:1:13\n"
+				   "1010 10 new\n"
+				   "2000 100 inner_old\n"
+				   "1f00 1000 around\n"
+				   "5000 10 first\n"
+				   "5000 10 second\n"
+				   "nonsense\n"
+				   "6000 0 empty\n"
+				   "6000  two blanks\n"
+				   "fffffffffffffff0 100 wraps\n"
+				   "123456789abcdef01 10 too long\n"
+				   "7000 10 half writ";
+	struct perf_map map;
+
+	(void)state;
+	assert_int_equal(perf_map_parse(text, strlen(text), &map), 0);
+	assert_string_equal(name_at(&map, 0x1000), "-"); /* its memory was given away */
+	assert_string_equal(name_at(&map, 0x1010), "new");
+	assert_string_equal(name_at(&map, 0x101f), "new");
+	assert_string_equal(name_at(&map, 0x1020), "-");
+	assert_string_equal(name_at(&map, 0x117f), "kept /app/x.js:1:13");
+	assert_string_equal(name_at(&map, 0x2050), "around");
+	assert_string_equal(name_at(&map, 0x5000), "second");
+	assert_string_equal(name_at(&map, 0x7000), "-");
+	assert_int_equal(map.replaced, 3);
+	assert_int_equal(map.bad_lines, 5);
+	assert_int_equal(map.lines, 12);
+	assert_false(map.cut);
+	perf_map_done(&map);
+	assert_int_equal(perf_map_parse("", 0, &map), 0);
+	assert_string_equal(name_at(&map, 0), "-");
+	perf_map_done(&map);
+}
+
+/* Random lines against the definition: the last line over an address, if no later one overlaps
+ * it. */
+static void agrees_with_the_definition(void **state)
+{
+	enum { N = 120, ROUNDS = 60, SPACE = 4096 };
+	uint64_t start[N], size[N];
+	char text[N * 32], want[16];
+	uint32_t seed = 99;
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct perf_map map;
+		int len = 0;
+
+		for (int i = 0; i < N; i++) {
+			seed = seed * 1103515245 + 12345;
+			start[i] = (seed >> 8) % SPACE;
+			size[i] = 1 + (seed >> 21) % 60;
+			len += snprintf(text + len, sizeof(text) - (size_t)len, "%lx %lx f%d\n",
+				(unsigned long)start[i], (unsigned long)size[i], i);
+		}
+		assert_int_equal(perf_map_parse(text, (size_t)len, &map), 0);
+		for (uint64_t addr = 0; addr < SPACE + 70; addr++) {
+			int last = -1;
+			bool gone = false;
+
+			for (int i = 0; i < N; i++)
+				if (addr - start[i] < size[i])
+					last = i;
+			for (int i = last + 1; i < N && last >= 0; i++)
+				gone |= start[i] < start[last] + size[last] &&
+					start[last] < start[i] + size[i];
+			snprintf(want, sizeof(want), "f%d", last);
+			assert_string_equal(name_at(&map, addr), last < 0 || gone ? "-" : want);
+		}
+		perf_map_done(&map);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(later_lines_win),
+	cmocka_unit_test(agrees_with_the_definition),
+};
+UNIT_TESTS("perf_map", tests)
