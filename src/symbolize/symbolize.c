@@ -16,6 +16,7 @@
 #include "object/elf_symbols.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/module_file.h"
+#include "symbolize/perf_map_file.h"
 #include "symbolize/vdso_image.h"
 
 #include <errno.h>
@@ -165,7 +166,18 @@ static int load_kernel(
 	return r;
 }
 
-/* The module's state, loaded. NULL when memory is out. */
+static int load_anonymous(
+	struct symbolizer *s, const struct module *module, struct module_state *state)
+{
+	struct perf_map map = {0};
+	int r = perf_map_file_read(&s->options, module->pid, &map);
+
+	state->table = map.table; /* moved */
+	state->outcome = state->table.count ? MODULE_NAMED : MODULE_NO_FILE;
+	return r < 0 ? r : 0;
+}
+
+/* The module's state, loaded. 0, or -ENOMEM or -ENOSPC. */
 static int state_get(struct symbolizer *s, const struct profile *profile, uint32_t id,
 	struct module_state **ret_state)
 {
@@ -191,6 +203,7 @@ static int state_get(struct symbolizer *s, const struct profile *profile, uint32
 	case MODULE_KMODULE:
 		return load_kernel(s, module, state);
 	case MODULE_ANON:
+		return load_anonymous(s, module, state);
 	case MODULE_MARKER:
 		state->outcome = MODULE_NO_FILE;
 	}
@@ -216,7 +229,9 @@ static bool find(struct symbolizer *s, const struct profile *profile,
 		*ret = (struct hit){hit.name, hit.addr, hit.size};
 		return true;
 	}
-	if (!elf_foff_to_vaddr(state->segments, state->segment_count, addr, &vaddr))
+	if (module->kind == MODULE_ANON)
+		vaddr = addr;
+	else if (!elf_foff_to_vaddr(state->segments, state->segment_count, addr, &vaddr))
 		return false;
 	symbol = symtab_find(&state->table, vaddr);
 	if (!symbol)

@@ -546,6 +546,51 @@ static void markers_and_anonymous_memory_have_no_file(void **state)
 	bench_done(&b);
 }
 
+static void jit_code_is_named_by_its_perf_map(void **state)
+{
+	char dir[256], tmp[300], path[340];
+	struct bench b;
+	FILE *map;
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(tmp, sizeof(tmp), "%s/tmp", dir);
+	assert_int_equal(mkdir(tmp, 0700), 0);
+	snprintf(path, sizeof(path), "%s/perf-4711.map", tmp);
+	assert_true(write_text(path, "7f0000001000 100 LazyCompile:*fib /a b.js:1\n"));
+	bench_init(&b, MODULE_ANON, "//anon");
+	b.module.pid = 4711;
+	bench_go(&b, &(struct symbolizer_options){.sysroot = dir});
+	assert_string_equal(
+		name_at(&b, 0x7f0000001010, true), "LazyCompile:*fib /a b.js:1+0x10");
+	assert_string_equal(name_at(&b, 0x7f0000001100, false), "[unknown]");
+	assert_int_equal(outcome(&b), MODULE_NAMED);
+	bench_done(&b);
+	/* Somebody else's file in /tmp does not count. */
+	if (!geteuid() && !chown(path, 12345, 12345)) {
+		bench_init(&b, MODULE_ANON, "//anon");
+		b.module.pid = 4711;
+		bench_go(&b, &(struct symbolizer_options){.sysroot = dir});
+		assert_string_equal(name_at(&b, 0x7f0000001010, true), "[unknown]");
+		bench_done(&b);
+	}
+	scratch_remove(dir);
+
+	/* The live process: this one. */
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "wxe");
+	if (!map)
+		return;
+	fprintf(map, "500000 20 compiled\n");
+	fclose(map);
+	bench_init(&b, MODULE_ANON, "//anon");
+	b.module.pid = getpid();
+	bench_go(&b, &(struct symbolizer_options){.live = true});
+	assert_string_equal(name_at(&b, 0x500001, false), "compiled+0x1");
+	bench_done(&b);
+	unlink(path);
+}
+
 static void roots_are_known_by_name(void **state)
 {
 	static const char *const roots[] = {"_start", "__clone", "clone", "clone3", "__clone3",
@@ -573,6 +618,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_vdso_is_named),
 	cmocka_unit_test(kernel_names_are_of_the_recorded_kernel),
 	cmocka_unit_test(markers_and_anonymous_memory_have_no_file),
+	cmocka_unit_test(jit_code_is_named_by_its_perf_map),
 	cmocka_unit_test(roots_are_known_by_name),
 };
 UNIT_TESTS("symbolize", tests)
