@@ -272,6 +272,7 @@ enum perf_event_type {
 #define PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT (1u << 12)
 #define PERF_RECORD_MISC_MMAP_DATA        (1u << 13) /* MMAP, MMAP2: not executable */
 #define PERF_RECORD_MISC_COMM_EXEC        (1u << 13) /* COMM: by exec */
+#define PERF_RECORD_MISC_FORK_EXEC        (1u << 13) /* FORK, by perf itself: no maps are shared */
 #define PERF_RECORD_MISC_SWITCH_OUT       (1u << 13) /* SWITCH: the thread leaves the CPU */
 #define PERF_RECORD_MISC_EXACT_IP         (1u << 14) /* SAMPLE */
 #define PERF_RECORD_MISC_SWITCH_OUT_PREEMPT (1u << 14)

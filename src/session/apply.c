@@ -365,46 +365,51 @@ static size_t kernel_name_len(const char *name)
 	return bracket ? (size_t)(bracket + 1 - name) : strlen(name);
 }
 
+static int mmap_dso(struct apply *apply, const struct wick_record_mmap *mmap, bool in_kernel,
+	uint32_t *ret_dso)
+{
+	enum dso_kind kind = dso_kind_of(mmap->filename.text, in_kernel);
+	size_t name_len = mmap->filename.len;
+	struct dso_key key = {
+		.maj = mmap->maj,
+		.min = mmap->min,
+		.ino = mmap->ino,
+		.ino_generation = mmap->ino_generation,
+		.build_id_bytes = mmap->build_id_bytes,
+	};
+	int rc;
+
+	if (kind == DSO_ANON && mmap->build_id_bytes) /* an ELF file in a memfd */
+		kind = DSO_FILE;
+	if (kind == DSO_KERNEL)
+		name_len = kernel_name_len(mmap->filename.text);
+	key.kind = kind;
+	key.anon_pid = kind == DSO_ANON ? mmap->pid : 0;
+	memcpy(key.build_id, mmap->build_id, sizeof(key.build_id));
+	rc = strings_add(&apply->target->strings, mmap->filename.text, name_len, &key.path);
+	return rc < 0 ? rc : target_dso(apply->target, &key, ret_dso);
+}
+
 static int apply_mmap(struct apply *apply, const struct wick_record *record)
 {
 	const struct wick_record_mmap *mmap = &record->mmap;
 	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	bool in_kernel =
 		mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
-	enum dso_kind kind = dso_kind_of(mmap->filename.text, in_kernel);
-	struct dso_key key = {
-		.kind = kind,
-		.maj = mmap->maj,
-		.min = mmap->min,
-		.ino = mmap->ino,
-		.ino_generation = mmap->ino_generation,
-		.build_id_bytes = mmap->build_id_bytes,
-		.anon_pid = kind == DSO_ANON ? mmap->pid : 0,
-	};
-	size_t name_len =
-		kind == DSO_KERNEL ? kernel_name_len(mmap->filename.text) : mmap->filename.len;
 	struct mapping mapping = {
 		.start = mmap->addr, .pgoff = mmap->pgoff, .prot = mmap->prot};
-	struct dso *dso;
 	int rc;
 
 	if ((record->misc & PERF_RECORD_MISC_MMAP_DATA) || !mmap->len ||
 		__builtin_add_overflow(mmap->addr, mmap->len, &mapping.end))
 		return 0; /* data, or nonsense: no code lies there */
-	memcpy(key.build_id, mmap->build_id, sizeof(key.build_id));
-	rc = strings_add(&apply->target->strings, mmap->filename.text, name_len, &key.path);
-	if (rc == 0)
-		rc = target_dso(apply->target, &key, &mapping.dso);
+	if (!in_kernel && (int32_t)mmap->pid < 0)
+		return 0; /* nobody's: only the kernel's mappings have no process */
+	rc = mmap_dso(apply, mmap, in_kernel, &mapping.dso);
 	if (rc < 0)
 		return rc == -ENOSPC ? 0 : rc;
-	dso = &apply->target->dsos[mapping.dso];
-	if (!dso->map_end) {
-		dso->pid = mmap->pid;
-		dso->map_start = mapping.start;
-		dso->map_end = mapping.end;
-	}
-	if (kind == DSO_KERNEL) {
-		dso->reloc = mmap->pgoff;
+	if (apply->target->dsos[mapping.dso].key.kind == DSO_KERNEL) {
+		apply->target->dsos[mapping.dso].reloc = mmap->pgoff;
 		mapping.pgoff = 0;
 	}
 	rc = target_map(apply->target, in_kernel ? -1 : (int32_t)mmap->pid, &mapping);
@@ -421,6 +426,14 @@ static int apply_task(struct apply *apply, const struct wick_record *record)
 	else
 		rc = target_fork(apply->target, (int32_t)task->ppid, (int32_t)task->ptid,
 			(int32_t)task->pid, (int32_t)task->tid);
+	/* Made up by a recorder for a process that was there before: it shares nothing. */
+	if (rc == 0 && record->type == PERF_RECORD_FORK && task->pid != task->ppid &&
+		(record->misc & PERF_RECORD_MISC_FORK_EXEC)) {
+		uint32_t process = target_process(apply->target, (int32_t)task->pid);
+
+		if (process != TARGET_NONE)
+			target_unmap_all(apply->target, process);
+	}
 	return rc == -ENOSPC ? 0 : rc;
 }
 
