@@ -9,8 +9,10 @@
  */
 #include "base/cleanup.h"
 #include "base/fileio.h"
+#include "config.h"
 #include "perfdata/perfdata.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -142,13 +144,51 @@ static struct perfdata_features all_features(void)
 		.names_bytes = 5};
 }
 
-static int write_file(const char *path, struct error *err)
+/* How a file is made; each kind is read by perf. */
+struct kind {
+	const char *name;
+	int level;	      /* of compression */
+	int checkpoint_every; /* so many samples; 0: never */
+	bool killed;	      /* it is not finished: the last checkpoint counts */
+	bool between;	      /* killed between the two last writes of a checkpoint */
+};
+
+/* What is on the disk when a checkpoint's last write, the header, has not been made. */
+static void restore_header(const char *path, const char header[104])
+{
+	cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || fd_pwrite_all(fd, header, 104, 0) < 0) {
+		printf("FAIL %s: cannot be changed\n", path);
+		failures++;
+	}
+}
+
+static int write_checkpoint(struct perfdata_writer *writer, const char *path, int samples,
+	const struct kind *kind, struct error *err)
+{
+	struct perfdata_features features = all_features();
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char header[104];
+	int rc = fd < 0 || pread(fd, header, sizeof(header), 0) != sizeof(header) ? -EIO : 0;
+
+	features.last_sample_ns = 1000 + (uint64_t)samples * 1000;
+	features.names_bytes = 0;
+	if (rc == 0)
+		rc = perfdata_checkpoint(writer, &features, err);
+	if (rc == 0 && kind->between && samples == SAMPLES)
+		restore_header(path, header);
+	return rc;
+}
+
+static int write_file(const char *path, const struct kind *kind, struct error *err)
 {
 	const struct perfdata_writer_options options = {.path = path,
 		.events = events,
 		.event_count = 2,
 		.owner_uid = -1,
-		.owner_gid = -1};
+		.owner_gid = -1,
+		.compression_level = kind->level};
 	const struct perfdata_features features = all_features();
 	cleanup_with(strbuf_done) struct strbuf out = {0};
 	struct perfdata_writer *writer;
@@ -162,9 +202,11 @@ static int write_file(const char *path, struct error *err)
 		rc = perfdata_write(writer, out.text, out.len, err);
 		if (rc == 0 && i % 100 == 99)
 			rc = perfdata_write_round(writer, err);
+		if (rc == 0 && kind->checkpoint_every && (i + 1) % kind->checkpoint_every == 0)
+			rc = write_checkpoint(writer, path, i + 1, kind, err);
 		strbuf_reset(&out);
 	}
-	if (rc == 0)
+	if (rc == 0 && !kind->killed)
 		rc = perfdata_finish(writer, &features, err);
 	perfdata_writer_free(writer);
 	return rc;
@@ -216,7 +258,7 @@ static void expect(const char *args, const char *text, unsigned times)
 		strbuf_text(&complaints));
 }
 
-static void expect_all(void)
+static void expect_header(void)
 {
 	static const char *const header[] = {"# hostname : testhost", "# os release : 6.1.0",
 		"# perf version : wick-test", "# arch : x86_64", "# nrcpus online : 2",
@@ -227,9 +269,13 @@ static void expect_all(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(header); i++)
 		expect("report -i perf.data --header-only", header[i], 0);
-	expect("script -i perf.data -F comm,pid,event,ip", "cpu-clock:u", SAMPLES * 4 / 5);
-	expect("script -i perf.data -F comm,pid,event,ip", "cycles:u", SAMPLES / 5);
-	expect("script -i perf.data -F comm,pid,event,ip", "wicktest", SAMPLES);
+}
+
+static void expect_records(unsigned samples)
+{
+	expect("script -i perf.data -F comm,pid,event,ip", "cpu-clock:u", samples * 4 / 5);
+	expect("script -i perf.data -F comm,pid,event,ip", "cycles:u", samples / 5);
+	expect("script -i perf.data -F comm,pid,event,ip", "wicktest", samples);
 	expect("report -i perf.data --stdio --sort comm", "of event 'cpu-clock:u'", 1);
 	expect("report -i perf.data --stdio --sort comm", "100.00%  wicktest", 2);
 	expect("evlist -i perf.data", "cpu-clock:u\ncycles:u\n", 1);
@@ -238,11 +284,40 @@ static void expect_all(void)
 		"deadbeef00000000000000000000000000000000 /no/such/bin", 1);
 }
 
+static void check_kind(const char *path, const struct kind *kind)
+{
+	struct error err;
+	unsigned before = failures;
+
+	if (write_file(path, kind, &err) < 0) {
+		printf("FAIL %s: %s\n", kind->name, err.text);
+		failures++;
+	} else {
+		expect_header();
+		expect_records(kind->between ? SAMPLES - SAMPLES / 10 : SAMPLES);
+	}
+	printf("%s: %s\n", kind->name, failures == before ? "read by perf" : "FAILED");
+	unlink(path);
+}
+
 int main(void)
 {
+	static const struct kind kinds[] = {
+		{.name = "plain"},
+		{.name = "checkpoints", .checkpoint_every = 250},
+		{.name = "killed behind a checkpoint", .checkpoint_every = 500, .killed = true},
+#if HAVE_ZSTD
+		{.name = "compressed", .level = 1},
+		{.name = "compressed, checkpoints", .level = 3, .checkpoint_every = 250},
+		{.name = "compressed, killed in a checkpoint",
+			.level = 3,
+			.checkpoint_every = SAMPLES / 10,
+			.killed = true,
+			.between = true},
+#endif
+	};
 	cleanup_with(strbuf_done) struct strbuf version = {0}, complaints = {0};
 	char path[100];
-	struct error err;
 
 	if (!mkdtemp(dir) || run_perf("version", &version, &complaints) != 0) {
 		rmdir(dir);
@@ -251,13 +326,8 @@ int main(void)
 	}
 	fill_attrs();
 	snprintf(path, sizeof(path), "%s/perf.data", dir);
-	if (write_file(path, &err) < 0) {
-		printf("FAIL %s\n", err.text);
-		failures++;
-	} else {
-		expect_all();
-	}
-	unlink(path);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		check_kind(path, &kinds[i]);
 	rmdir(dir);
 	printf("%s%u failed\n", strbuf_text(&version), failures);
 	return failures != 0;

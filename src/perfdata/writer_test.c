@@ -1,5 +1,6 @@
 /* The writer where there is no room: a full disk, a limit on the file's size. */
 #include "base/cleanup.h"
+#include "config.h"
 #include "perfdata/perfdata.h"
 #include "tests/unit_test.h"
 
@@ -8,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -49,7 +51,7 @@ static int fill(const char *path, unsigned limit, unsigned *ret_failures, int *r
 }
 
 /* How many samples, in order from 0, are in the file; -1 when it is damaged. */
-static int count(const char *path, bool want_features)
+static int count(const char *path, bool want_features, bool may_be_cut)
 {
 	struct perfdata_reader *reader;
 	struct error err;
@@ -64,7 +66,7 @@ static int count(const char *path, bool want_features)
 		memcpy(&number, (const char *)record + 8, sizeof(number));
 		n = number == (uint64_t)n ? n + 1 : -1;
 	}
-	if (perfdata_info(reader)->truncated_at != UINT64_MAX ||
+	if ((!may_be_cut && perfdata_info(reader)->truncated_at != UINT64_MAX) ||
 		!perfdata_info(reader)->features->hostname == want_features)
 		n = -1;
 	perfdata_close(reader);
@@ -91,7 +93,7 @@ static void a_write_that_is_cut_ends_at_a_whole_record(void **state)
 	assert_int_equal(rc, -EFBIG);
 	assert_int_equal(failures, 1);
 	assert_int_equal(finish, -EFBIG); /* the features do not fit either */
-	n = count(path, false);
+	n = count(path, false, false);
 	/* Less than a record is missing up to the limit, the header apart. */
 	assert_true(n * 56 > 1000003 - 2 * 256 && n * 56 < 1000003);
 	unlink(path);
@@ -113,7 +115,7 @@ static int on_a_full_disk(void)
 		return rmdir(dir), 77;
 	snprintf(path, sizeof(path), "%s/perf.data", dir);
 	rc = fill(path, 100000, &failures, &finish);
-	n = rc == -ENOSPC && failures == 1 && finish == 0 ? count(path, true) : -1;
+	n = rc == -ENOSPC && failures == 1 && finish == 0 ? count(path, true, false) : -1;
 	umount2(dir, MNT_DETACH);
 	rmdir(dir);
 	return n * 56 > 1 << 20 ? 0 : 1;
@@ -139,8 +141,186 @@ static void a_full_disk_leaves_a_file_with_its_features(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* ---- compression, checkpoints, a kill */
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t body[6];
+};
+
+static struct sample make_sample(uint64_t number)
+{
+	return (struct sample){{PERF_RECORD_SAMPLE, 2, sizeof(struct sample)}, {number}};
+}
+
+/* Writes for ever, a checkpoint every `every` samples; says by the shared counters how far it
+ * is. */
+static void write_until_killed(const char *path, int level, unsigned every, uint64_t *checked)
+{
+	const struct perfdata_writer_options options = {.path = path,
+		.events = &event,
+		.event_count = 1,
+		.owner_uid = -1,
+		.owner_gid = -1,
+		.compression_level = level};
+	struct perfdata_features features = {.hostname = (char *)(uintptr_t) "killed"};
+	struct perfdata_writer *writer;
+	struct error err;
+
+	if (perfdata_create(&options, &writer, &err) < 0)
+		_exit(1);
+	for (uint64_t i = 0; i < 1000000; i++) {
+		struct sample sample = make_sample(i);
+
+		if (perfdata_write(writer, &sample, sizeof(sample), &err) < 0)
+			_exit(1);
+		if (i % every != every - 1)
+			continue;
+		features.last_sample_ns = i;
+		if (perfdata_checkpoint(writer, &features, &err) < 0)
+			_exit(1);
+		__atomic_store_n(checked, i + 1, __ATOMIC_RELEASE);
+	}
+	_exit(1);
+}
+
+static void what_was_checked_survives_a_kill(int level)
+{
+	char path[] = "/tmp/wick-kill-XXXXXX";
+	uint64_t *checked =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0 && checked != MAP_FAILED);
+	close(fd);
+	for (unsigned i = 0; i < 30; i++) {
+		pid_t pid;
+		int n;
+
+		unlink(path);
+		*checked = 0;
+		fflush(NULL);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid)
+			write_until_killed(path, level, 1 + i % 7, checked);
+		while (__atomic_load_n(checked, __ATOMIC_ACQUIRE) < 1 + 10 * i)
+			sched_yield();
+		usleep(i * 37 % 200);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		n = count(path, true, true);
+		assert_true(n >= 0 && (uint64_t)n >= *checked);
+	}
+	munmap(checked, 4096);
+	unlink(path);
+}
+
+static void a_kill_loses_nothing_that_was_checked(void **state)
+{
+	(void)state;
+	what_was_checked_survives_a_kill(0);
+}
+
+static void a_checkpoint_costs_a_small_table(void **state)
+{
+	char path[] = "/tmp/wick-checked-XXXXXX";
+	const struct perfdata_writer_options options = {.path = path,
+		.events = &event,
+		.event_count = 1,
+		.owner_uid = -1,
+		.owner_gid = -1};
+	const struct perfdata_features features = {.hostname = (char *)(uintptr_t) "checked"};
+	struct perfdata_writer *writer;
+	struct error err;
+	struct stat before, after;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(perfdata_create(&options, &writer, &err), 0);
+	for (uint64_t i = 0; i < 100; i++) {
+		struct sample sample = make_sample(i);
+
+		assert_int_equal(perfdata_write(writer, &sample, sizeof(sample), &err), 0);
+		assert_int_equal(perfdata_checkpoint(writer, &features, &err), 0);
+		assert_int_equal(stat(path, &before), 0);
+		assert_int_equal(perfdata_checkpoint(writer, &features, &err), 0);
+		assert_int_equal(stat(path, &after), 0);
+		assert_int_equal(before.st_size, after.st_size);
+	}
+	assert_int_equal(perfdata_finish(writer, &features, &err), 0);
+	perfdata_writer_free(writer);
+	assert_int_equal(count(path, true, false), 100);
+	/* The sections that do not change stand once: a checkpoint costs a small table. */
+	assert_int_equal(stat(path, &after), 0);
+	assert_true(after.st_size < 100 * (56 + 8 + 40) + 1000);
+	unlink(path);
+}
+
+#if HAVE_ZSTD
+static void a_kill_loses_nothing_that_was_compressed(void **state)
+{
+	(void)state;
+	what_was_checked_survives_a_kill(3);
+}
+
+static void compressed_records_of_any_size_come_back(void **state)
+{
+	char path[] = "/tmp/wick-packed-XXXXXX";
+	const struct perfdata_writer_options options = {.path = path,
+		.events = &event,
+		.event_count = 1,
+		.owner_uid = -1,
+		.owner_gid = -1,
+		.compression_level = 1};
+	const struct perfdata_features features = {.hostname = (char *)(uintptr_t) "packed"};
+	static uint8_t records[300000];
+	const uint16_t sizes[] = {16, 56, 8000, 65528, 64000, 63992};
+	struct perfdata_writer *writer;
+	struct error err;
+	size_t len = 0;
+	uint64_t number = 0;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	/* Bytes that do not compress: a packed piece is then longer than the piece. */
+	srandom(1);
+	for (size_t i = 0; i < sizeof(records); i++)
+		records[i] = (uint8_t)random();
+	assert_int_equal(perfdata_create(&options, &writer, &err), 0);
+	for (unsigned round = 0; round < 100; round++) {
+		uint16_t size = sizes[round % ARRAY_LEN(sizes)];
+		struct perf_event_header header = {PERF_RECORD_SAMPLE, 2, size};
+
+		if (len + size > sizeof(records) || round % 5 == 0) {
+			assert_int_equal(perfdata_write(writer, records, len, &err), 0);
+			len = 0;
+		}
+		memcpy(records + len, &header, sizeof(header));
+		memcpy(records + len + 8, &number, sizeof(number));
+		number++;
+		len += size;
+	}
+	assert_int_equal(perfdata_write(writer, records, len, &err), 0);
+	assert_int_equal(perfdata_finish(writer, &features, &err), 0);
+	perfdata_writer_free(writer);
+	assert_int_equal(count(path, true, false), 100);
+	unlink(path);
+}
+#endif
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_write_that_is_cut_ends_at_a_whole_record),
 	cmocka_unit_test(a_full_disk_leaves_a_file_with_its_features),
+	cmocka_unit_test(a_kill_loses_nothing_that_was_checked),
+	cmocka_unit_test(a_checkpoint_costs_a_small_table),
+#if HAVE_ZSTD
+	cmocka_unit_test(a_kill_loses_nothing_that_was_compressed),
+	cmocka_unit_test(compressed_records_of_any_size_come_back),
+#endif
 };
 UNIT_TESTS("perfdata-writer", tests)
