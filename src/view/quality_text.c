@@ -13,7 +13,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#define INDENT	      13
+#define INDENT	      14
 #define INDENT_NARROW 4
 #define NARROW	      44 /* columns */
 
@@ -87,7 +87,7 @@ static void print_line(
 			*about ? INDENT_NARROW : INDENT_NARROW - 3, "");
 		print_wrapped(out, strbuf_text(&line->text), view->width, INDENT_NARROW);
 	} else {
-		fprintf(out, "%s%-9s%s ", paint(view->colour, PAINT_BOLD), about,
+		fprintf(out, "%s%-10s%s ", paint(view->colour, PAINT_BOLD), about,
 			paint(view->colour, PAINT_OFF));
 		print_wrapped(out, strbuf_text(&line->text), view->width, INDENT);
 	}

@@ -84,8 +84,9 @@ static void collapse_arguments(struct strbuf *out, const char *name, const char 
 {
 	for (size_t i = 0; name[i];) {
 		size_t close = name[i] == '(' ? closing(name, i, '(', ')') : 0;
+		bool empty = close == i + 1 && (*instead || ends_with(name, i, "operator"));
 
-		if (close > i + 1 && i > 0 &&
+		if (close > 0 && i > 0 && !empty &&
 			strncmp(name + i, "(anonymous namespace)", 21) != 0) {
 			strbuf_puts(out, instead);
 			i = close + 1;

@@ -295,14 +295,15 @@ static void fit(struct columns *columns, unsigned width)
 		if (is_text(&columns->at[c]) && columns->at[c].width > cap)
 			columns->at[c].width = cap;
 	if (width == 0) {
-		last->width = SIZE_MAX;
+		last->width = is_text(last) ? SIZE_MAX : last->width;
 		return;
 	}
 	for (unsigned leave = 1; leave <= 5 && taken(columns) + room > width; leave++)
 		for (unsigned c = columns->count - 1; c-- > 0 && taken(columns) + room > width;)
 			if (columns->at[c].leaves == leave)
 				columns->at[c].width = 0;
-	last->width = width > taken(columns) + 4 ? width - taken(columns) : 4;
+	if (is_text(last))
+		last->width = width > taken(columns) + 4 ? width - taken(columns) : 4;
 }
 
 static void print_cell(const struct columns *columns, unsigned c, const char *text, FILE *out)
@@ -313,7 +314,7 @@ static void print_cell(const struct columns *columns, unsigned c, const char *te
 	bool last = c + 1 == columns->count;
 
 	if (!is_text(column))
-		fprintf(out, "%*s%s", last && column->width > 100 ? 0 : (int)pad, "", text);
+		fprintf(out, "%*s%s", (int)pad, "", text);
 	else
 		fprintf(out, "%s%*s", text, last ? 0 : (int)pad, "");
 	if (!last)

@@ -349,7 +349,7 @@ int tree_view_text(const struct tree_view *view, FILE *out)
 	print_head(&walk);
 	rc = walk_tree(&walk);
 	if (rc == 0 && view->tree->nodes[0].self_samples > 0)
-		fprintf(out, "... and %s samples without a stack\n",
+		fprintf(out, "... and samples without a stack: %s\n",
 			figure_thousands(view->tree->nodes[0].self_samples, n));
 	if (rc == 0 && walk.hidden > 0)
 		fprintf(out, "... and %s branches below %g %% each\n",
