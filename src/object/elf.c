@@ -118,8 +118,8 @@ static int inflate_zstd(const uint8_t *in, size_t in_len, uint8_t *out, size_t o
 static int inflate_section(const struct elf *elf, uint64_t limit, struct elf_blob *blob)
 {
 	struct bytes b = elf_blob_reader(elf, blob);
-	cleanup_free uint8_t *out = NULL;
 	uint32_t type = bytes_u32(&b);
+	uint8_t *out;
 	uint64_t size;
 	int r;
 
@@ -142,12 +142,14 @@ static int inflate_section(const struct elf *elf, uint64_t limit, struct elf_blo
 		r = inflate_zstd(b.at, bytes_left(&b), out, (size_t)size);
 	else
 		r = -EOPNOTSUPP;
-	if (r < 0)
+	if (r < 0) {
+		free(out);
 		return r;
+	}
 	elf_blob_done(blob);
 	blob->bytes = out;
 	blob->len = (size_t)size;
-	blob->owned = take_ptr(&out);
+	blob->owned = out;
 	return 0;
 }
 
@@ -336,32 +338,45 @@ static int names_read(struct elf *elf, const struct header *h, const uint32_t *o
 	return elf->section_names ? 0 : -ENOMEM;
 }
 
-static int sections_read(struct elf *elf, const struct header *h)
+/* The table's entries, and each one's offset in the section of names. */
+static int sections_parse(struct elf *elf, const struct header *h, uint32_t *ret_names)
 {
 	uint16_t need = elf->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
 	cleanup_elf_blob struct elf_blob blob = {0};
-	cleanup_free uint32_t *names = NULL;
-	int r;
+	int r = elf_load(elf, h->shoff, h->shnum * h->shentsize, UINT64_MAX, &blob);
+
+	if (r < 0)
+		return r;
+	for (uint64_t i = 0; i < h->shnum; i++) {
+		struct bytes b = bytes_of(blob.bytes + i * h->shentsize, need);
+
+		b.swap = elf->swap;
+		elf->sections[i] = section_parse(elf, &b, &ret_names[i]);
+	}
+	elf->section_count = (uint32_t)h->shnum;
+	return 0;
+}
+
+static int sections_read(struct elf *elf, const struct header *h)
+{
+	uint16_t need = elf->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+	uint32_t *names;
+	int r = -ENOMEM;
 
 	if (!h->shnum)
 		return 0;
 	if (h->shentsize < need || h->shnum > ELF_SECTIONS_MAX)
 		return -EBADMSG;
-	r = elf_load(elf, h->shoff, h->shnum * h->shentsize, UINT64_MAX, &blob);
-	if (r < 0)
-		return r;
+	/* Before memory is taken: is the table there at all? */
+	if (h->shoff > elf->file_bytes || h->shnum * h->shentsize > elf->file_bytes - h->shoff)
+		return -ENODATA;
 	elf->sections = calloc(h->shnum, sizeof(*elf->sections));
 	names = calloc(h->shnum, sizeof(*names));
-	if (!elf->sections || !names)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < h->shnum; i++) {
-		struct bytes b = bytes_of(blob.bytes + i * h->shentsize, need);
-
-		b.swap = elf->swap;
-		elf->sections[i] = section_parse(elf, &b, &names[i]);
-	}
-	elf->section_count = (uint32_t)h->shnum;
-	r = names_read(elf, h, names);
+	if (elf->sections && names)
+		r = sections_parse(elf, h, names);
+	if (r >= 0)
+		r = names_read(elf, h, names);
+	free(names);
 	for (uint32_t i = 0; i < elf->section_count && r >= 0; i++)
 		if (elf->sections[i].type == SHT_NOTE)
 			notes_look(elf, elf->sections[i].foff, elf->sections[i].bytes, 4);

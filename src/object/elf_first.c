@@ -2,18 +2,17 @@
  * Names for the first functions of stacks in stripped files.
  *
  * A stack is complete when it ends at a known first function, but stripped files keep only
- * exported names, and none of the first functions is exported: not _start, nor glibc's clone3,
- * start_thread and
- * __libc_start_call_main. (A frame-pointer chain through glibc, which is built without frame
- * pointers, ends at the last two.) They are recognised by what they do:
+ * exported names, and no first function is exported: neither _start nor, in glibc, clone3,
+ * start_thread and __libc_start_call_main. (A frame-pointer chain through glibc, which is built
+ * without frame pointers, ends at the last two.) They are recognised by what they do:
  *
- *     _start                  the file's entry point, when it clears the frame pointer: the
- * ABI's mark of the outermost frame
- *     __libc_start_call_main  call *%rax; mov %eax,%edi; call exit              exit(main(...))
- *     start_thread            mov A+8(%r),%rdi; call *A(%r)                      A: struct
- * pthread, 0x600... mov %fs:A+8,%rdi; call *%fs:A                      (older)
- *     clone3                  mov %r8,%rdi; call *%rdx; mov %rax,%rdi; mov $SYS_exit,%eax;
- * syscall
+ *     _start        the entry point; clears the frame pointer, which is the ABI's mark of the
+ *                   outermost frame, or hands the stack to the dynamic linker's own start
+ *     __libc_start_call_main
+ *                   call *%rax; mov %eax,%edi; call exit         exit(main(...))
+ *     start_thread  mov A+8(%r),%rdi; call *A(%r)                A: in struct pthread
+ *                   mov %fs:A+8,%rdi; call *%fs:A                the same, older
+ *     clone3        mov %r8,%rdi; call *%rdx; mov %rax,%rdi; mov $SYS_exit,%eax; syscall
  *
  * Their extents come from the table of function starts in .eh_frame_hdr (DWARF's FDEs). When
  * two places look like the same function, or the table does not know it, it gets no name.

@@ -3,9 +3,9 @@
  * address are collected as (slot, name), sorted by slot. Then the stub sections are scanned for
  * the instruction that jumps through a slot:
  *
- *     x86_64   [endbr64] [bnd] jmp *disp(%rip)              ff 25 disp32
- *              [endbr64] push $n; [bnd] jmp PLT0            68 imm32: entry n of .rela.plt
- * (IBT, lazy) AArch64  [bti c] adrp x16, page; ldr x17, [x16, #off]
+ *     x86_64   [endbr64] [bnd] jmp *disp(%rip)          ff 25 disp32
+ *              [endbr64] push $n; [bnd] jmp PLT0        68 imm32: entry n of .rela.plt
+ *     AArch64  [bti c] adrp x16, page; ldr x17, [x16, #off]
  *
  * PLT0, the way into the dynamic linker, jumps through a slot that no relocation fills: it gets
  * no name.

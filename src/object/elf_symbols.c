@@ -151,6 +151,7 @@ static int table_read(struct walk *w, const struct elf_section *section, bool *d
 	}
 	w->strings = &strings;
 	r = table_walk(w, &entries, section->entry_bytes);
+	w->strings = NULL;
 	return r < 0 ? r : 1;
 }
 

@@ -4,9 +4,8 @@
  * Taken: defined STT_FUNC, STT_GNU_IFUNC and STT_NOTYPE symbols of sections that are loaded and
  * executable. Not taken: undefined, TLS, object, section and file symbols, absolute ones, the
  * mapping symbols of ARM, AArch64 and RISC-V ($x, $d, $a, $t, also "$x.name"), assembler-local
- * labels (.L...). The version
- * ("@GLIBC_2.2.5") that linkers write into .symtab's names is taken off. Addresses are the ELF
- * file's vaddr.
+ * labels (.L...). The version that linkers write into .symtab's names ("@GLIBC_2.2.5") is taken
+ * off. Addresses are the ELF file's vaddr.
  */
 #pragma once
 

@@ -273,11 +273,11 @@ static int build(struct symtab_builder *b, struct symtab *table)
 {
 	bool nested;
 
-	if (!b->count)
-		return 0;
-	if (sort_raw(b) < 0)
+	if (b->count && sort_raw(b) < 0)
 		return -ENOMEM;
 	keep_best(b);
+	if (!b->count)
+		return 0;
 	table->count = b->count;
 	table->symbols = calloc(b->count, sizeof(*table->symbols));
 	table->outer = calloc(b->count, sizeof(*table->outer));

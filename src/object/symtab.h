@@ -2,18 +2,17 @@
  * The symbol-table type: functions by address. Whatever has functions (ELF, kallsyms, perf
  * maps) is put into a builder in any order and becomes one compact, sorted, immutable table.
  *
- *     symbols   | addr size name | addr size name | ...      16 bytes each, sorted, one an
- * address outer     | index          | index          | ...      only where functions are
- * nested names     main\0frobnicate\0...                         of the kept symbols only
+ *     symbols  | addr size name | addr size name | ...   sorted, one an address, 16 bytes each
+ *     outer    | index          | index          | ...   only where functions are nested
+ *     names    main\0frobnicate\0...                     of the kept symbols only
  *
  * What an address belongs to: the last function that starts at or before it, if it reaches that
  * far; else the function around that one, and so on. How far a function reaches:
- *   - with a size: to its end, and over the padding up to the next multiple of 16 (compilers
- * align functions; the no-ops between them belong to nobody else), but not into the next
- * function;
+ *
+ *   - with a size: to its end, and over the padding up to the next multiple of 16, but not into
+ *     the next function (compilers align functions; the no-ops between belong to nobody else);
  *   - without a size (assembly): to the next symbol, or to its limit (the end of its section);
- *   - a label (no size, no type) inside a function with a size is part of that function and
- * dropped.
+ *   - a label (no size, no type) inside a function with a size is part of it and dropped.
  *
  * Aliases (several names for one address): a function wins over an untyped symbol, then one
  * with a size, then GLOBAL over WEAK over LOCAL, then fewer leading underscores, then the

@@ -1,8 +1,7 @@
 /*
  * For tests: a small ELF file in memory, of either class and byte order.
  *
- *     Ehdr | Phdr LOAD | Phdr NOTE | 64 bytes of code | note | .symtab | .strtab | names | Shdr
- * x 6
+ *     Ehdr | LOAD | NOTE | 64 bytes of code | note | .symtab | .strtab | names | Shdr x 6
  *
  * It is loaded with the code's file offset at vaddr 0x401000 + that offset. Functions: "main"
  * (16 bytes) at the code's start, "_start@@V1" (32 bytes) 16 bytes behind it; a data object and

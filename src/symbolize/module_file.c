@@ -2,9 +2,9 @@
  * How: the candidates are tried from the most certain to the least:
  *
  *     the descriptor pinned while it was mapped
- *     /proc/PID/map_files/START-END    the mapping itself; works for deleted files; needs
- * privilege /proc/PID/root + path            as the process sees it: containers, chroots
- *     sysroot + path                   or the path alone
+ *     /proc/PID/map_files/START-END   the mapping itself, deleted files too; needs privilege
+ *     /proc/PID/root + path           as the process sees it: containers, chroots
+ *     sysroot + path                  or the path alone
  *
  * Each is compared with what the recording knows of the module. One that is another file makes
  * the outcome "changed", and the next is tried.

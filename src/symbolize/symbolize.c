@@ -67,8 +67,10 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	return 0;
 }
 
-void symbolizer_free(struct symbolizer *s)
+void symbolizer_free(struct symbolizer *symbolizer)
 {
+	struct symbolizer *s = symbolizer;
+
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->module_count; i++) {
@@ -84,9 +86,10 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-enum module_outcome symbolizer_outcome(const struct symbolizer *s, uint32_t module)
+enum module_outcome symbolizer_outcome(const struct symbolizer *symbolizer, uint32_t module)
 {
-	return module < s->module_count ? s->modules[module].outcome : MODULE_NOT_TRIED;
+	return module < symbolizer->module_count ? symbolizer->modules[module].outcome
+						 : MODULE_NOT_TRIED;
 }
 
 /* Takes symbols and segments out of an open file. */
@@ -260,29 +263,29 @@ static int add_function(struct symbolizer *s, struct profile *profile, uint32_t 
 	return r < 0 ? r : profile_function(profile, &function, ret_function);
 }
 
-int symbolize_frame(struct symbolizer *s, struct profile *profile, uint32_t id)
+int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint32_t frame)
 {
-	const struct frame *frame = &profile->frames[id];
-	const struct module *module = &profile->modules[frame->module];
+	const struct frame *f = &profile->frames[frame];
+	const struct module *module = &profile->modules[f->module];
 	struct module_state *state;
 	struct line line = {0};
 	struct hit hit;
 	int r;
 
-	if (frame->resolved)
+	if (f->resolved)
 		return 0;
 	if (module->kind == MODULE_MARKER)
-		return profile_resolve(profile, id, NULL, 0);
-	r = state_get(s, profile, frame->module, &state);
+		return profile_resolve(profile, frame, NULL, 0);
+	r = state_get(symbolizer, profile, f->module, &state);
 	if (r < 0)
 		return r;
-	if (!find(s, profile, module, state, frame_lookup_addr(frame), &hit))
-		return profile_resolve(profile, id, NULL, 0);
-	r = add_function(s, profile, frame->module, &hit, &line.function);
-	return r < 0 ? r : profile_resolve(profile, id, &line, 1);
+	if (!find(symbolizer, profile, module, state, frame_lookup_addr(f), &hit))
+		return profile_resolve(profile, frame, NULL, 0);
+	r = add_function(symbolizer, profile, f->module, &hit, &line.function);
+	return r < 0 ? r : profile_resolve(profile, frame, &line, 1);
 }
 
-int symbolize_all(struct symbolizer *s, struct profile *profile,
+int symbolize_all(struct symbolizer *symbolizer, struct profile *profile,
 	void (*progress)(void *ctx, uint32_t done, uint32_t total), void *ctx)
 {
 	int r = 0;
@@ -290,7 +293,7 @@ int symbolize_all(struct symbolizer *s, struct profile *profile,
 	for (uint32_t i = 0; i < profile->frame_count && r >= 0; i++) {
 		if (progress && !(i % PROGRESS_STEP))
 			progress(ctx, i, profile->frame_count);
-		r = symbolize_frame(s, profile, i);
+		r = symbolize_frame(symbolizer, profile, i);
 	}
 	if (r >= 0 && progress)
 		progress(ctx, profile->frame_count, profile->frame_count);

@@ -17,9 +17,9 @@ enum { VDSO_MAX = 1 << 20, MAPS_MAX = 64 << 20 };
 
 static bool copy_from(int pid, uint64_t start, uint64_t len, struct vdso_image *ret)
 {
-	cleanup_free void *bytes = NULL;
 	cleanup_close int fd = -1;
 	char path[40];
+	void *bytes;
 
 	if (!len || len > VDSO_MAX)
 		return false;
@@ -28,11 +28,15 @@ static bool copy_from(int pid, uint64_t start, uint64_t len, struct vdso_image *
 	else
 		snprintf(path, sizeof(path), "/proc/self/mem");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	bytes = malloc(len);
-	if (fd < 0 || !bytes || pread(fd, bytes, len, (off_t)start) != (ssize_t)len ||
-		memcmp(bytes, "\177ELF", 4) != 0)
+	if (fd < 0)
 		return false;
-	ret->bytes = take_ptr(&bytes);
+	bytes = malloc(len);
+	if (!bytes || pread(fd, bytes, len, (off_t)start) != (ssize_t)len ||
+		memcmp(bytes, "\177ELF", 4) != 0) {
+		free(bytes);
+		return false;
+	}
+	ret->bytes = bytes;
 	ret->len = len;
 	return true;
 }
