@@ -1,4 +1,7 @@
-/* The named events and the attr type and config behind each; shared by parsing and listing. */
+/*
+ * The named events and the attr type and config behind each; shared by parsing and listing.
+ * The cache events are named as perf names them: CACHE-loads, CACHE-load-misses, ...
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +12,7 @@ struct event_name {
 	uint32_t type;
 	uint64_t config;
 	bool weight_is_ns;
+	const char *what; /* what it counts, in a few words; NULL where the name says it */
 };
 
 extern const struct event_name event_names[];

@@ -177,8 +177,7 @@ static void spin(uint64_t ns)
 		;
 }
 
-/* Opens the event on this thread; 0 or a negative errno. */
-static int spec_try_open(const struct event_spec *spec)
+int spec_try_open(const struct event_spec *spec)
 {
 	struct perf_event_attr attr;
 	int fd;
@@ -192,7 +191,7 @@ static int spec_try_open(const struct event_spec *spec)
 }
 
 /* Counts while spinning, then samples with a tenth of that as the period: did the ring move? */
-static int spec_try_deliver(const struct event_spec *spec)
+int spec_try_deliver(const struct event_spec *spec)
 {
 	struct perf_event_attr attr;
 	struct perf_ringbuf *ring;

@@ -51,3 +51,12 @@ void spec_attr(const struct event_spec *spec, struct perf_event_attr *ret_attr);
 
 /* A sentence for a failed perf_open() of this event; returns `code`. */
 int spec_explain(const struct event_spec *spec, int code, struct error *err);
+
+/* Opens the event on this thread, resting, and closes it: 0 or a negative errno. */
+int spec_try_open(const struct event_spec *spec);
+
+/*
+ * Counts a busy moment on this thread and samples another: 0 when samples came; -ENODATA when
+ * it opens and delivers nothing; else a negative errno. Takes about 6 ms.
+ */
+int spec_try_deliver(const struct event_spec *spec);
