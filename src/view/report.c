@@ -24,6 +24,10 @@
 
 #define TREES_DEFAULT 10 /* of callers or callees, one a matching function */
 
+struct event_sum {
+	uint64_t weight, samples;
+};
+
 struct report {
 	const struct profile *profile;
 	const struct report_options *options;
@@ -32,6 +36,7 @@ struct report {
 	struct label_table labels;
 	uint32_t *found; /* labels that callers or callees mean */
 	uint32_t found_count;
+	struct event_sum *sums; /* by event */
 	struct json_out json;
 	FILE *out;
 };
@@ -81,21 +86,22 @@ static uint32_t event_count(const struct report *report)
 	return report->profile->event_count;
 }
 
-/* Weight and samples that were selected of an event. */
-static void event_sum(const struct report *report, uint16_t event, uint64_t *ret_weight,
-	uint64_t *ret_samples)
+/* What was selected of each event, in one pass. 0 or -ENOMEM. */
+static int sum_events(struct report *report)
 {
 	const struct profile *profile = report->profile;
 
-	*ret_weight = *ret_samples = 0;
-	for (uint32_t i = 0; i < profile->sample_count; i++) {
+	report->sums = calloc((size_t)profile->event_count + 1, sizeof(*report->sums));
+	for (uint32_t i = 0; report->sums && i < profile->sample_count; i++) {
 		const struct sample *sample = &profile->samples[i];
+		struct event_sum *sum = &report->sums[sample->event];
 
-		if (sample->event != event || !selection_has(&report->selection, sample))
+		if (!selection_has(&report->selection, sample))
 			continue;
-		*ret_weight = add_saturating(*ret_weight, sample->weight);
-		++*ret_samples;
+		sum->weight = add_saturating(sum->weight, sample->weight);
+		sum->samples++;
 	}
+	return report->sums ? 0 : -ENOMEM;
 }
 
 static void print_safe(const struct report *report, const char *text)
@@ -111,8 +117,7 @@ static void print_safe(const struct report *report, const char *text)
 }
 
 /* What was selected, where that is not everything; and which event, where there are several. */
-static void print_heading(
-	const struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+static void print_heading(const struct report *report, uint16_t event)
 {
 	const struct report_options *options = report->options;
 	const struct profile_event *it = &report->profile->events[event];
@@ -125,8 +130,8 @@ static void print_heading(
 	fprintf(report->out, "%s%s", strong, paint(options->colour, PAINT_BOLD));
 	print_safe(report, profile_text(report->profile, it->name));
 	fprintf(report->out, "%s%s: %s samples, %s\n", paint(options->colour, PAINT_OFF),
-		strong, figure_thousands(samples, n),
-		figure_weight(weight, it->weight_is_ns, w));
+		strong, figure_thousands(report->sums[event].samples, n),
+		figure_weight(report->sums[event].weight, it->weight_is_ns, w));
 	if (options->format == REPORT_MARKDOWN)
 		putc('\n', report->out);
 }
@@ -152,7 +157,7 @@ static void print_selection(const struct report *report)
 		figure_thousands(report->profile->sample_count, all));
 }
 
-static int table_write(struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+static int table_write(struct report *report, uint16_t event)
 {
 	const struct label_table *labels = report->keys.identity ? &report->labels : NULL;
 	struct table_view view = {report->profile, report->options, &report->keys, labels, NULL,
@@ -167,7 +172,7 @@ static int table_write(struct report *report, uint16_t event, uint64_t weight, u
 	if (report->options->format == REPORT_JSON) {
 		table_view_json(&view, &report->json);
 	} else {
-		print_heading(report, event, weight, samples);
+		print_heading(report, event);
 		if (report->options->format == REPORT_TEXT)
 			table_view_text(&view, report->out);
 		else
@@ -209,12 +214,11 @@ static int tree_print(const struct tree_view *view, struct report *report)
 	return rc;
 }
 
-static int whole_tree_write(
-	struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+static int whole_tree_write(struct report *report, uint16_t event)
 {
 	struct tree_view view = {.profile = report->profile,
 		.options = report->options,
-		.all = weight,
+		.all = report->sums[event].weight,
 		.is_ns = report->profile->events[event].weight_is_ns};
 	struct tree tree;
 	int rc = tree_make(report, event, PROFILE_NONE, false, &tree);
@@ -223,16 +227,18 @@ static int whole_tree_write(
 		return rc;
 	view.tree = &tree;
 	if (report->options->format != REPORT_JSON)
-		print_heading(report, event, weight, samples);
+		print_heading(report, event);
 	rc = tree_print(&view, report);
 	tree_done(&tree);
 	return rc;
 }
 
 /* One function's tree, with its headline or as a JSON object. */
-static int focus_write(struct report *report, uint16_t event, const struct tally_row *row,
-	uint64_t weight, bool upwards)
+static int focus_write(
+	struct report *report, uint16_t event, const struct tally_row *row, bool upwards)
 {
+	uint64_t weight = report->sums[event].weight;
+	unsigned width = report->options->width;
 	bool is_ns = report->profile->events[event].weight_is_ns;
 	struct tree_view view = {
 		report->profile, report->options, NULL, weight, is_ns, upwards};
@@ -255,7 +261,9 @@ static int focus_write(struct report *report, uint16_t event, const struct tally
 		json_close(&report->json, ']');
 		json_close(&report->json, '}');
 	} else {
-		label_show(&name, &report->labels, row->label, report->options->width, true);
+		/* room for the rest of the line */
+		label_show(&name, &report->labels, row->label,
+			width > 60 ? width - 34 : width / 2, report->options->utf8);
 		fprintf(report->out, "\n%s of ", upwards ? "Callers" : "Callees");
 		print_safe(report, strbuf_text(&name));
 		fprintf(report->out, ": %s, %s\n",
@@ -288,8 +296,7 @@ static int by_total(const void *a, const void *b)
 }
 
 /* The trees of all functions that were meant, the heaviest first. */
-static int focused_write(
-	struct report *report, uint16_t event, uint64_t weight, uint64_t samples)
+static int focused_write(struct report *report, uint16_t event)
 {
 	bool upwards = report->options->callers != NULL;
 	uint32_t limit = report->options->limit, n = 0;
@@ -306,9 +313,11 @@ static int focused_write(
 		qsort(tally.rows, n, sizeof(*tally.rows), by_total);
 	limit = limit == REPORT_LIMIT_DEFAULT ? TREES_DEFAULT : limit ? limit : UINT32_MAX;
 	if (report->options->format != REPORT_JSON && event_count(report) > 1)
-		print_heading(report, event, weight, samples);
+		print_heading(report, event);
+	if (report->options->format != REPORT_JSON && n == 0)
+		fputs("\nNo selected sample has it in its stack.\n", report->out);
 	for (uint32_t i = 0; i < n && i < limit && rc == 0; i++)
-		rc = focus_write(report, event, &tally.rows[i], weight, upwards);
+		rc = focus_write(report, event, &tally.rows[i], upwards);
 	if (report->options->format != REPORT_JSON && n > limit)
 		fprintf(report->out, "\n... and %u more functions with this in their name\n",
 			n - limit);
@@ -334,26 +343,26 @@ static int event_write(struct report *report, uint16_t event)
 	const struct report_options *options = report->options;
 	const struct profile_event *it = &report->profile->events[event];
 	struct json_out *json = &report->json;
-	uint64_t weight, samples;
-	int rc;
+	const struct event_sum *sum = &report->sums[event];
+	int rc = 0;
 
-	event_sum(report, event, &weight, &samples);
 	if (options->format == REPORT_JSON) {
 		json_open(json, NULL, '{');
 		json_string(json, "event", profile_text(report->profile, it->name));
 		json_string(json, "unit", it->weight_is_ns ? "ns" : "events");
-		json_u64(json, "weight", weight);
-		json_u64(json, "samples", samples);
+		json_u64(json, "weight", sum->weight);
+		json_u64(json, "samples", sum->samples);
 		json_open(json, json_member(options, &report->keys), '[');
-	} else if (samples == 0) {
-		return 0;
 	}
-	if (options->callers || options->callees)
-		rc = focused_write(report, event, weight, samples);
-	else if (options->tree)
-		rc = whole_tree_write(report, event, weight, samples);
-	else
-		rc = table_write(report, event, weight, samples);
+	if (sum->samples == 0) {
+		rc = 0; /* nothing of it was selected */
+	} else if (options->callers || options->callees) {
+		rc = focused_write(report, event);
+	} else if (options->tree) {
+		rc = whole_tree_write(report, event);
+	} else {
+		rc = table_write(report, event);
+	}
 	if (options->format == REPORT_JSON) {
 		json_close(json, ']');
 		json_close(json, '}');
@@ -407,6 +416,8 @@ static int report_prepare(struct report *report, struct error *err)
 	if (rc == 0)
 		rc = selection_init(&report->selection, report->profile, options->thread,
 			options->time, err);
+	if (rc == 0 && sum_events(report) < 0)
+		rc = error_set(err, -ENOMEM, "out of memory");
 	if (rc < 0 || !report->keys.identity)
 		return rc;
 	rc = label_table_init(&report->labels, report->profile, report->keys.identity);
@@ -447,6 +458,7 @@ int report_write(const struct profile *profile, const struct report_options *opt
 			rc = finish(out, err);
 	}
 	free(report.found);
+	free(report.sums);
 	label_table_done(&report.labels);
 	selection_done(&report.selection);
 	return rc;

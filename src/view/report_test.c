@@ -278,6 +278,12 @@ static void trees_up_and_down(void **state)
 		" Total        Time    Self  Function\n"
 		"60.0 %      600 ms  20.0 %  work(int)  (app)\n"
 		"40.0 %      400 ms  40.0 %  leaf  (libx.so.1)\n");
+	options.time = "0.95..";
+	expect_body(&it.profile, &options,
+		"Only time 0.95..: 5 of 100 samples; percentages are shares of these\n"
+		"\n"
+		"No selected sample has it in its stack.\n");
+	options.time = NULL;
 	options.callees = "/^(rec|work)/";
 	expect_body(&it.profile, &options,
 		"Callees of work(int): 60.0 %, 600 ms\n"
