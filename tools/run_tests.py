@@ -32,6 +32,7 @@ BUILDS = {
     "files": ("build", "build-asan"),
     "fuzz": ("build-asan",),
     "races": ("build-tsan",),
+    "clients": ("build",),
     "torture": ("build-asan",),
 }
 TIMEOUT_S = {"live": 300, "clients": 300}
