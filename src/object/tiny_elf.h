@@ -141,7 +141,7 @@ static inline void tiny_elf_make(struct tiny_elf *t, bool is64, bool big_endian)
 	memcpy(t->bytes + t->len, "GNU", 4);
 	t->len += 4;
 	for (int i = 0; i < 20; i++)
-		tiny_put(t, (uint64_t)(0xa0 + i), 1);
+		tiny_put(t, 0xa0u + (unsigned)i, 1);
 	symbols = t->len;
 	tiny_symbol(t, 0, STT_NOTYPE, 0, 0, 0);
 	tiny_symbol(t, 1, STT_FUNC, 1, code_addr, 16);

@@ -101,12 +101,12 @@ static uint64_t foff_of(const char *path, const char *name)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	uint64_t vaddr = 0, foff = 0;
-	char command[512], line[256], symbol[128];
+	char line[256], symbol[128];
 	struct elf elf;
+	pid_t pid = -1;
 	FILE *nm;
 
-	snprintf(command, sizeof(command), "nm '%s'", path);
-	nm = popen(command, "re");
+	nm = tool_open((const char *const[]){"nm", path, NULL}, &pid);
 	assert_non_null(nm);
 	while (fgets(line, sizeof(line), nm)) {
 		char *space = strrchr(line, ' ');
@@ -116,7 +116,7 @@ static uint64_t foff_of(const char *path, const char *name)
 		if (!strcmp(symbol, name))
 			vaddr = strtoull(line, NULL, 16);
 	}
-	assert_int_equal(pclose(nm), 0);
+	assert_true(tool_close(nm, pid));
 	assert_int_not_equal(vaddr, 0);
 	assert_int_equal(elf_open_fd(fd, &elf, NULL), 0);
 	assert_true(elf_vaddr_to_foff(elf.segments, elf.segment_count, vaddr, &foff));
@@ -451,16 +451,16 @@ static void write_notes(const char *path)
 
 static void kernel_names_are_of_the_recorded_kernel(void **state)
 {
-	char dir[256], text[300], notes[300];
+	char dir[256], symbols[300], notes[300];
 	struct symbolizer_options options = {
-		.kallsyms = text, .kernel_notes = notes, .kernel_build_id_bytes = 20};
+		.kallsyms = symbols, .kernel_notes = notes, .kernel_build_id_bytes = 20};
 	struct bench b;
 
 	(void)state;
 	assert_true(scratch_make(dir, sizeof(dir)));
-	snprintf(text, sizeof(text), "%s/kallsyms", dir);
+	snprintf(symbols, sizeof(symbols), "%s/kallsyms", dir);
 	snprintf(notes, sizeof(notes), "%s/notes", dir);
-	assert_true(write_text(text, kallsyms_text));
+	assert_true(write_text(symbols, kallsyms_text));
 	write_notes(notes);
 	for (uint8_t i = 0; i < 20; i++)
 		options.kernel_build_id[i] = (uint8_t)(i + 1);
@@ -511,7 +511,7 @@ static void kernel_names_are_of_the_recorded_kernel(void **state)
 		assert_int_equal(outcome(&b), live ? MODULE_NAMED : MODULE_HIDDEN);
 		bench_done(&b);
 	}
-	assert_true(write_text(text, "0000000000000000 T _stext\n0000000000000000 T x\n"));
+	assert_true(write_text(symbols, "0000000000000000 T _stext\n0000000000000000 T x\n"));
 	bench_init(&b, MODULE_KERNEL, "[kernel.kallsyms]");
 	bench_go(&b, &options);
 	assert_string_equal(name_at(&b, 0, false), "[unknown]");
