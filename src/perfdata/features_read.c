@@ -210,19 +210,35 @@ static int read_build_ids(struct feature_reader *reader, struct bytes *b)
 	return 0;
 }
 
-static int read_blob(struct bytes *b, void **ret_blob, size_t *ret_len)
+static int add_blob(struct bytes *b, void **blob, size_t *blob_len)
 {
 	size_t len = bytes_left(b);
-	void *copy = malloc(len ? len : 1);
+	uint8_t *longer;
 
-	if (!copy)
+	if (len > LIMIT_FEATURE - *blob_len)
+		return -EBADMSG;
+	longer = realloc(*blob, *blob_len + len + 1);
+	if (!longer)
 		return -ENOMEM;
 	if (len)
-		memcpy(copy, bytes_take(b, len), len);
-	free(*ret_blob);
-	*ret_blob = copy;
-	*ret_len = len;
+		memcpy(longer + *blob_len, bytes_take(b, len), len);
+	*blob = longer;
+	*blob_len += len;
 	return 0;
+}
+
+int feature_take_piece(struct feature_reader *reader, uint32_t bit, struct bytes piece)
+{
+	struct perfdata_features *f = &reader->features;
+
+	switch (bit) {
+	case PERFDATA_FEATURE_QUALITY:
+		return add_blob(&piece, &f->quality, &f->quality_bytes);
+	case PERFDATA_FEATURE_NAMES:
+		return add_blob(&piece, &f->names, &f->names_bytes);
+	default:
+		return 0;
+	}
 }
 
 /* Sections of a few numbers. */
@@ -293,9 +309,11 @@ static int take(struct feature_reader *reader, uint32_t bit, struct bytes *b)
 	case FEATURE_EVENT_DESC:
 		return read_event_desc(reader->events, b);
 	case PERFDATA_FEATURE_QUALITY:
-		return read_blob(b, &f->quality, &f->quality_bytes);
+		f->quality_bytes = 0;
+		return feature_take_piece(reader, bit, *b);
 	case PERFDATA_FEATURE_NAMES:
-		return read_blob(b, &f->names, &f->names_bytes);
+		f->names_bytes = 0;
+		return feature_take_piece(reader, bit, *b);
 	default:
 		return read_numbers(f, bit, b);
 	}

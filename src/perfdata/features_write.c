@@ -227,6 +227,13 @@ uint32_t attrs_used_bytes(const struct perfdata_event *events, uint32_t count)
 	return bytes;
 }
 
+void feature_encode(const struct encode_options *options, uint32_t bit, struct strbuf *ret_body)
+{
+	struct encode e = {options->features, options->events, options->event_count, ret_body};
+
+	put_section(&e, bit);
+}
+
 void section_cache_done(struct section_cache *cache)
 {
 	for (uint32_t bit = 0; bit < FEATURE_BITS; bit++)

@@ -113,6 +113,11 @@ struct perfdata_writer_options {
 	int compression_level;	      /* of zstd; 0: none. -ENOTSUP where it is not built in */
 };
 
+/*
+ * Into what cannot seek ("-" is standard output) the pipe format is written: the features
+ * follow the data there. The caller decides about SIGPIPE; a reader that is gone is -EPIPE,
+ * like a full disk. -EINVAL for a terminal.
+ */
 int perfdata_create(const struct perfdata_writer_options *options,
 	struct perfdata_writer **ret_writer, struct error *err);
 

@@ -107,6 +107,8 @@ struct feature_reader {
 
 /* Takes the body of one section in. 0 or -ENOMEM; a section that is no good is counted. */
 int feature_take(struct feature_reader *reader, uint32_t bit, struct bytes body);
+/* The next piece of a section of our own. */
+int feature_take_piece(struct feature_reader *reader, uint32_t bit, struct bytes piece);
 /* One BUILD_ID entry, header included. 0, -EBADMSG, -ENOMEM. */
 int feature_take_build_id(struct feature_reader *reader, struct bytes entry);
 
@@ -191,6 +193,10 @@ struct encode_options {
 	struct section_cache *cache; /* what is unchanged is not written again */
 };
 
+/* The body of one section; nothing where it is not known. */
+void feature_encode(
+	const struct encode_options *options, uint32_t bit, struct strbuf *ret_body);
+
 /*
  * Encodes the feature table and the sections behind it; `ret_bits` says which there are. The
  * cache takes them as written: section_cache_done() when that fails. 0 or -ENOMEM.
@@ -207,6 +213,7 @@ struct perfdata_writer {
 	int fd;
 	char *path;
 	bool regular; /* and no device like /dev/null */
+	bool pipe;    /* the pipe format is written */
 	bool can_reserve;
 	uint64_t reserved_to;
 	struct perfdata_event *events;
@@ -233,3 +240,15 @@ int writer_header(struct perfdata_writer *writer, uint64_t data_bytes, const uin
 int writer_flush(struct perfdata_writer *writer, struct error *err);
 /* Remembers the first failure, and says it. */
 int writer_fail(struct perfdata_writer *writer, int rc, struct error *err);
+
+/* ---- pipe_write.c */
+/*
+ * perf warns of features in a pipe whose numbers it does not know. Ours travel in pieces, in
+ * records of a type that it ignores, HEADER_EVENT_TYPE:
+ *
+ *     header | "WICKSECT" | u32 bit | u32 bytes | bytes, padded to 8
+ */
+#define PIPE_SECTION_MAGIC 0x544345534b434957ull
+
+int pipe_write_start(struct perfdata_writer *writer);
+int pipe_write_end(struct perfdata_writer *writer, const struct perfdata_features *features);

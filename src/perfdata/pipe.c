@@ -21,6 +21,7 @@ enum record_kind record_kind(uint32_t type)
 		return RECORD_PASS;
 	case PERF_RECORD_HEADER_ATTR:
 	case PERF_RECORD_HEADER_BUILD_ID:
+	case PERF_RECORD_HEADER_EVENT_TYPE: /* of old; now it may hold a section of ours */
 	case PERF_RECORD_HEADER_FEATURE:
 	case PERF_RECORD_EVENT_UPDATE:
 		return RECORD_TAKEN;
@@ -66,6 +67,18 @@ static int take_update(struct event_table *events, struct bytes b)
 	return len ? event_set_name(event, b.at, len) : 0;
 }
 
+/* See pipe_write.c; what does not look like it is one of perf's old ones, or a filler. */
+static int take_piece(struct feature_reader *features, struct bytes b)
+{
+	uint64_t magic = bytes_u64(&b);
+	uint32_t bit = bytes_u32(&b), len = bytes_u32(&b);
+	const uint8_t *piece = bytes_take(&b, len);
+
+	if (!piece || magic != PIPE_SECTION_MAGIC)
+		return 0;
+	return feature_take_piece(features, bit, bytes_of(piece, len));
+}
+
 int pipe_take(struct event_table *events, struct feature_reader *features, struct bytes record)
 {
 	struct bytes body = record;
@@ -83,6 +96,9 @@ int pipe_take(struct event_table *events, struct feature_reader *features, struc
 		break;
 	case PERF_RECORD_EVENT_UPDATE:
 		rc = take_update(events, body);
+		break;
+	case PERF_RECORD_HEADER_EVENT_TYPE:
+		rc = take_piece(features, body);
 		break;
 	case PERF_RECORD_HEADER_FEATURE:
 		bit = bytes_u64(&body);

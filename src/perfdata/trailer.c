@@ -144,6 +144,8 @@ int perfdata_finish(struct perfdata_writer *writer, const struct perfdata_featur
 
 	if (writer->regular)
 		rc = write_trailer(writer, features);
+	else if (writer->pipe && !writer->failed)
+		rc = pipe_write_end(writer, features);
 	if (flush_rc < 0)
 		return flush_rc;
 	return rc < 0 ? error_set(err, rc,

@@ -72,13 +72,36 @@ static int open_failed(const char *path, int code, struct error *err)
 		path, strerror(code));
 }
 
+/* "-", a FIFO or a device: what is there is written to, in the pipe format unless it can seek.
+ */
+static int open_as_it_is(struct perfdata_writer *writer, struct error *err)
+{
+	const char *path = writer->path;
+	bool is_stdout = strcmp(path, "-") == 0;
+
+	writer->fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+			       : open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (writer->fd < 0)
+		return open_failed(path, errno, err);
+	if (isatty(writer->fd))
+		return error_set(err, -EINVAL,
+			"%s: is a terminal, and a recording is no text; send it into a pipe or "
+			"a file",
+			is_stdout ? "standard output" : path);
+	writer->pipe = is_stdout || lseek(writer->fd, 0, SEEK_CUR) < 0;
+	return 0;
+}
+
 /*
  * A fresh file, always: whoever has put a file or a link under this name before us has no part
- * in the new one. Devices and pipes (/dev/null) are written to as they are.
+ * in the new one.
  */
 static int open_output(struct perfdata_writer *writer, struct error *err)
 {
 	const char *path = writer->path;
+
+	if (strcmp(path, "-") == 0)
+		return open_as_it_is(writer, err);
 
 	for (int tries = 0; tries < 10; tries++) {
 		struct stat st;
@@ -86,10 +109,8 @@ static int open_output(struct perfdata_writer *writer, struct error *err)
 
 		if (rc == 0 && S_ISDIR(st.st_mode))
 			return open_failed(path, EISDIR, err);
-		if (rc == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
-			writer->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-			return writer->fd < 0 ? open_failed(path, errno, err) : 0;
-		}
+		if (rc == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+			return open_as_it_is(writer, err);
 		if (rc == 0) {
 			rc = keep_old(path, &st, err);
 			if (rc < 0)
@@ -107,7 +128,8 @@ static int open_output(struct perfdata_writer *writer, struct error *err)
 	return open_failed(path, EEXIST, err);
 }
 
-static int give_to_owner(
+/* The file is good whoever owns it: where it cannot be given away it stays ours. */
+static void give_to_owner(
 	struct perfdata_writer *writer, const struct perfdata_writer_options *options)
 {
 	int32_t uid = options->owner_uid, gid = options->owner_gid;
@@ -116,9 +138,9 @@ static int give_to_owner(
 		uid = sudo_id("SUDO_UID");
 	if (gid < 0)
 		gid = sudo_id("SUDO_GID");
-	if (!writer->regular || (uid < 0 && gid < 0))
-		return 0;
-	return fchown(writer->fd, (uid_t)uid, (gid_t)gid) < 0 ? -errno : 0;
+	if (writer->regular && (uid >= 0 || gid >= 0) &&
+		fchown(writer->fd, (uid_t)uid, (gid_t)gid) < 0)
+		return;
 }
 
 /* ---- the header */
@@ -169,6 +191,14 @@ static int write_attrs(struct perfdata_writer *writer)
 	return fd_pwrite_all(writer->fd, out.text, out.len, PERFDATA_HEADER_SIZE);
 }
 
+static int write_start(struct perfdata_writer *writer)
+{
+	static const uint64_t no_features[4];
+	int rc = write_attrs(writer);
+
+	return rc < 0 ? rc : writer_header(writer, 0, no_features);
+}
+
 static int copy_events(
 	struct perfdata_writer *writer, const struct perfdata_event *events, uint32_t count)
 {
@@ -209,7 +239,6 @@ static int start_packer(struct perfdata_writer *writer,
 int perfdata_create(const struct perfdata_writer_options *options,
 	struct perfdata_writer **ret_writer, struct error *err)
 {
-	static const uint64_t no_features[4];
 	struct perfdata_writer *writer;
 	int rc;
 
@@ -232,11 +261,8 @@ int perfdata_create(const struct perfdata_writer_options *options,
 		rc = open_output(writer, err);
 	if (rc < 0)
 		goto fail;
-	rc = give_to_owner(writer, options);
-	if (rc == 0)
-		rc = write_attrs(writer);
-	if (rc == 0)
-		rc = writer_header(writer, 0, no_features);
+	give_to_owner(writer, options);
+	rc = writer->pipe ? pipe_write_start(writer) : write_start(writer);
 	if (rc < 0) {
 		open_failed(options->path, -rc, err);
 		goto fail;

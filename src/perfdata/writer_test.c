@@ -15,7 +15,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static const struct perfdata_event event = {
+static uint64_t event_ids[] = {5};
+static const struct perfdata_event event = {.ids = event_ids,
+	.id_count = 1,
 	.attr = {.type = PERF_TYPE_SOFTWARE, .sample_type = PERF_SAMPLE_IP}};
 
 /* Writes samples of 56 bytes until it fails; returns the first failure, and how many times. */
@@ -259,6 +261,76 @@ static void a_checkpoint_costs_a_small_table(void **state)
 	unlink(path);
 }
 
+static void pipe_round_trip(int level)
+{
+	char path[] = "/tmp/wick-fifo-XXXXXX";
+	const struct perfdata_writer_options options = {.path = path,
+		.events = &event,
+		.event_count = 1,
+		.owner_uid = -1,
+		.owner_gid = -1,
+		.compression_level = level};
+	static char names[200000]; /* longer than a record may be */
+	const struct perfdata_features features = {.hostname = (char *)(uintptr_t) "pipe",
+		.names = names,
+		.names_bytes = sizeof(names),
+		.quality = names,
+		.quality_bytes = 13};
+	struct perfdata_writer *writer;
+	struct error err;
+	pid_t pid;
+	int status;
+
+	for (size_t i = 0; i < sizeof(names); i++)
+		names[i] = (char)(i * 7 >> 3);
+	assert_int_equal(close(mkstemp(path)), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct perfdata_reader *reader;
+		const struct perfdata_info *info;
+		const void *record;
+		int n = 0;
+
+		if (perfdata_open(path, &reader, &err) < 0)
+			_exit(2);
+		while (perfdata_next(reader, &record, NULL, &err) > 0)
+			n++;
+		info = perfdata_info(reader);
+		if (n != 10000 || !info->is_pipe || info->truncated_at != UINT64_MAX)
+			_exit(3);
+		if (info->features->names_bytes != sizeof(names) ||
+			memcmp(info->features->names, names, sizeof(names)) != 0 ||
+			info->features->quality_bytes != 13 || info->bad_sections)
+			_exit(4);
+		_exit(strcmp(info->events[0].name, "cpu-clock") == 0 ? 0 : 5);
+	}
+	assert_int_equal(perfdata_create(&options, &writer, &err), 0);
+	for (uint64_t i = 0; i < 10000; i++) {
+		struct sample sample = make_sample(i);
+
+		assert_int_equal(perfdata_write(writer, &sample, sizeof(sample), &err), 0);
+	}
+	assert_int_equal(perfdata_checkpoint(writer, &features, &err), 0);
+	assert_int_equal(perfdata_finish(writer, &features, &err), 0);
+	perfdata_writer_free(writer);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	unlink(path);
+}
+
+static void a_pipe_carries_everything(void **state)
+{
+	(void)state;
+	pipe_round_trip(0);
+#if HAVE_ZSTD
+	pipe_round_trip(1);
+#endif
+}
+
 #if HAVE_ZSTD
 static void a_kill_loses_nothing_that_was_compressed(void **state)
 {
@@ -318,6 +390,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_full_disk_leaves_a_file_with_its_features),
 	cmocka_unit_test(a_kill_loses_nothing_that_was_checked),
 	cmocka_unit_test(a_checkpoint_costs_a_small_table),
+	cmocka_unit_test(a_pipe_carries_everything),
 #if HAVE_ZSTD
 	cmocka_unit_test(a_kill_loses_nothing_that_was_compressed),
 	cmocka_unit_test(compressed_records_of_any_size_come_back),
