@@ -159,6 +159,8 @@ static void strbuf_grows_and_prints(void **state)
 	assert_int_equal(buf.len, 290);
 	strbuf_printf(&buf, "%0500d", 7);
 	assert_int_equal(buf.len, 790);
+	strbuf_add(&buf, NULL, 0);
+	assert_int_equal(buf.len, 790);
 	assert_false(buf.failed);
 	strbuf_reset(&buf);
 	assert_string_equal(strbuf_text(&buf), "");

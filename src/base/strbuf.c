@@ -44,7 +44,7 @@ bool strbuf_reserve(struct strbuf *buf, size_t more)
 
 void strbuf_add(struct strbuf *buf, const void *bytes, size_t len)
 {
-	if (!strbuf_reserve(buf, len))
+	if (!len || !strbuf_reserve(buf, len))
 		return;
 	memcpy(buf->text + buf->len, bytes, len);
 	buf->len += len;

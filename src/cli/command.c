@@ -166,7 +166,9 @@ static int word_parse(
 		snprintf(text, sizeof(text), "--%s takes no value", option->name);
 		return usage_error(command, text);
 	}
-	if (option->arg && !value) {
+	if (option->arg && option->arg[0] == '[' && !value) {
+		value = ""; /* an optional value stands only behind the letter or an = */
+	} else if (option->arg && !value) {
 		if (*at + 1 >= argc) {
 			snprintf(text, sizeof(text), "--%s wants a value (%s)", option->name,
 				option->arg);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-enum { EVENTS_MAX = 32, TARGETS_MAX = 4096, EXIT_NO_SAMPLES = 3 };
+enum { EVENTS_MAX = 32, TARGETS_MAX = 4096, ZSTD_LEVEL_DEFAULT = 1 };
 
 struct options {
 	struct record_options record;
@@ -126,6 +126,89 @@ static int set_duration(void *ctx, const char *value, struct error *err)
 	return cli_seconds(value, &((struct options *)ctx)->record.duration_ns, err);
 }
 
+static int set_delay(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+	uint64_t msec;
+	int rc;
+
+	if (!strcmp(value, "-1")) {
+		options->record.start_paused = options->record.can_pause = true;
+		return 0;
+	}
+	rc = cli_number(value, 0, 1000000000, &msec, err);
+	if (rc == 0)
+		options->record.delay_ns = msec * 1000000;
+	return rc;
+}
+
+static int set_all(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->record.system_wide = true;
+	return 0;
+}
+
+static int set_cpus(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->record.cpus = value;
+	return 0;
+}
+
+static int set_cgroup(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->record.cgroup = value;
+	return 0;
+}
+
+static int set_control(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->record.control = value;
+	((struct options *)ctx)->record.can_pause = true;
+	return 0;
+}
+
+static int set_inherit(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->record.inherit_only = true;
+	return 0;
+}
+
+static int level_parse(const char *text, int *ret_level, struct error *err)
+{
+	uint64_t level = ZSTD_LEVEL_DEFAULT;
+	int rc = *text ? cli_number(text, 0, 22, &level, err) : 0;
+
+	if (rc == 0) /* as perf: 0 means the default, too */
+		*ret_level = level ? (int)level : ZSTD_LEVEL_DEFAULT;
+	return rc;
+}
+
+static int set_zstd(void *ctx, const char *value, struct error *err)
+{
+	return level_parse(value, &((struct options *)ctx)->record.compression_level, err);
+}
+
+static int set_compression(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+
+	if (!strcmp(value, "none")) {
+		options->record.compression_level = 0;
+		return 0;
+	}
+	if (!strncmp(value, "zstd", 4) && (!value[4] || value[4] == ':'))
+		return level_parse(
+			value + 4 + (value[4] == ':'), &options->record.compression_level, err);
+	return error_set(err, -EINVAL, "'%.40s' is not none, zstd or zstd:LEVEL", value);
+}
+
 static int set_source(void *ctx, const char *value, struct error *err)
 {
 	(void)ctx;
@@ -186,6 +269,25 @@ static const struct cli_option record_table[] = {
 	{'m', "mmap-pages", "PAGES", "size of each CPU's ring buffer, a power of two",
 		set_pages},
 	{'d', "duration", "SECONDS", "end after this time", set_duration},
+	{'D', "delay", "MSEC",
+		"begin to sample so long after the start; -1: only when told, by SIGUSR2 or "
+		"--control",
+		set_delay},
+	{'a', "all-cpus", NULL, "the whole machine, in place of a command", set_all},
+	{'C', "cpu", "LIST", "only these CPUs: 0-3,8", set_cpus},
+	{'G', "cgroup", "PATH",
+		"all processes of an existing cgroup (v2), of a container for example",
+		set_cgroup},
+	{0, "control", "fifo:CTL[,ACK]",
+		"take enable, disable, ping and stop from a fifo (or fd:N[,M]) while it runs; "
+		"SIGUSR2 does the first two by turns",
+		set_control},
+	{0, "inherit", NULL,
+		"follow a command by inheritance even where it could be confined to a cgroup "
+		"and sampled by CPU",
+		set_inherit},
+	{'z', "compression-level", "[LEVEL]", "of the zstd compression, 1 to 22", set_zstd},
+	{0, "compression", "HOW", "none, zstd or zstd:LEVEL; default zstd:1", set_compression},
 	{0, "source", "kernel", "where samples come from", set_source},
 	{0, "strict", NULL,
 		"exit with 3 when there is no sample, with 4 when less than 90 % of the "
@@ -204,7 +306,8 @@ static int record_main(int argc, char **argv);
 const struct cli_command cli_record = {
 	.name = "record",
 	.summary = "sample a command or running processes into a file",
-	.synopsis = "[options] [--] COMMAND [ARG...]\n   or: wick record [options] -p PID",
+	.synopsis = "[options] [--] COMMAND [ARG...]\n   or: wick record [options] -p PID | -t "
+		    "TID | -G CGROUP | -a",
 	.description =
 		"Runs the command, or attaches to running processes, and samples where they "
 		"spend "
@@ -268,8 +371,9 @@ static int exit_status(const struct options *options, const struct recorded *rec
 
 static int targets_check(const struct options *options)
 {
-	uint32_t kinds = !!options->record.command + !!options->record.pid_count +
-			 !!options->record.tid_count;
+	const struct record_options *record = &options->record;
+	uint32_t kinds = !!record->command + !!record->pid_count + !!record->tid_count +
+			 !!record->system_wide + !!record->cgroup;
 
 	if (options->record.frequency_hz && options->record.period) {
 		cli_say("-F and -c exclude each other: a rate, or a fixed number of events");
@@ -287,8 +391,11 @@ static int targets_check(const struct options *options)
 
 static int record_main(int argc, char **argv)
 {
-	struct options options = {.min_coverage = -1, .max_lost = -1, .record.stop_fd = -1};
-	cleanup_close int stop_fd = -1;
+	struct options options = {.min_coverage = -1,
+		.max_lost = -1,
+		.record.signal_fd = -1,
+		.record.compression_level = ZSTD_LEVEL_DEFAULT};
+	cleanup_close int signal_fd = -1;
 	struct error err = {.text = ""};
 	struct recorded recorded;
 	sigset_t stop, blocked, before;
@@ -304,11 +411,12 @@ static int record_main(int argc, char **argv)
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGUSR2);
 	blocked = stop;
 	sigaddset(&blocked, SIGPIPE); /* nobody reads our messages: the recording goes on */
 	sigprocmask(SIG_BLOCK, &blocked, &before);
-	stop_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
-	options.record.stop_fd = stop_fd;
+	signal_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	options.record.signal_fd = signal_fd;
 	options.record.command_mask = &before;
 	options.record.own_argv = argv;
 	options.record.started = on_started;

@@ -41,11 +41,11 @@ struct ring {
 
 struct capture {
 	struct event_fds *events;
-	uint32_t event_count;
+	uint32_t event_count, sampling_count; /* with and without the side-band event */
 	struct ring *rings;
 	uint32_t ring_count, ring_cap;
 	uint32_t pages, fd_count;
-	bool negotiated, mapped_one;
+	bool negotiated, redirected;
 	uint64_t capped_hz;
 	struct wick_layout layout;
 };
@@ -56,56 +56,94 @@ static void event_attr(
 	const struct capture_event *event = &options->events[index];
 
 	spec_attr(&event->spec, attr);
-	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-			    PERF_SAMPLE_CALLCHAIN;
-	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
-	attr->flags |= ATTR_INHERIT | ATTR_SAMPLE_ID_ALL | ATTR_WATERMARK | ATTR_USE_CLOCKID;
-	attr->clockid = CLOCK_MONOTONIC;
 	if (event->period) {
 		attr->sample_period = event->period;
 	} else {
 		attr->sample_period = event->frequency_hz;
 		attr->flags |= ATTR_FREQ;
 	}
-	if (options->enable_on_exec)
+	if (options->start == CAPTURE_ON_EXEC)
 		attr->flags |= ATTR_DISABLED | ATTR_ENABLE_ON_EXEC;
-	if (index == 0)
-		attr->flags |= ATTR_MMAP | ATTR_MMAP2 | ATTR_COMM | ATTR_COMM_EXEC | ATTR_TASK |
-			       ATTR_BUILD_ID;
+	else if (options->start == CAPTURE_BY_HAND)
+		attr->flags |= ATTR_DISABLED;
+	if (options->no_idle)
+		attr->flags |= ATTR_EXCLUDE_IDLE;
+}
+
+static void attr_sideband(struct perf_event_attr *attr)
+{
+	attr->flags |=
+		ATTR_MMAP | ATTR_MMAP2 | ATTR_COMM | ATTR_COMM_EXEC | ATTR_TASK | ATTR_BUILD_ID;
+}
+
+/* What all events have in common: they share rings, so their records have one layout. */
+static void attr_common(const struct capture_options *options, struct perf_event_attr *attr)
+{
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			    PERF_SAMPLE_CALLCHAIN;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->flags |= ATTR_SAMPLE_ID_ALL | ATTR_WATERMARK | ATTR_USE_CLOCKID;
+	if (!options->per_cpu)
+		attr->flags |= ATTR_INHERIT;
+	attr->clockid = CLOCK_MONOTONIC;
+}
+
+static const struct event_spec sideband_spec = {.type = PERF_TYPE_SOFTWARE,
+	.config = PERF_COUNT_SW_DUMMY,
+	.name = "dummy:u",
+	.exclude_kernel = true};
+
+static int event_init(
+	struct capture *capture, const struct capture_options *options, uint32_t index)
+{
+	struct event_fds *event = &capture->events[index];
+	bool sideband = index == options->event_count;
+	size_t bytes;
+
+	event->event = options->events[sideband ? 0 : index];
+	bytes = event->event.cpu_count * sizeof(int);
+	event->cpus = malloc(bytes ? bytes : 1);
+	if (!event->cpus)
+		return -ENOMEM;
+	memcpy(event->cpus, event->event.cpus, bytes);
+	event->event.cpus = event->cpus;
+	if (sideband) {
+		event->event.spec = sideband_spec;
+		spec_attr(&sideband_spec, &event->attr);
+	} else {
+		event_attr(options, index, &event->attr);
+	}
+	if (sideband || (!options->sideband_event && !index))
+		attr_sideband(&event->attr);
+	attr_common(options, &event->attr);
+	return 0;
 }
 
 int capture_new(
 	const struct capture_options *options, struct capture **ret_capture, struct error *err)
 {
+	uint32_t count = options->event_count + options->sideband_event;
 	struct capture *capture = calloc(1, sizeof(*capture));
+	int rc = -ENOMEM;
 
-	if (!capture)
-		goto no_memory;
-	capture->events = calloc(options->event_count, sizeof(*capture->events));
-	if (!capture->events)
-		goto no_memory;
-	capture->event_count = options->event_count;
-	capture->pages = options->pages;
-	for (uint32_t i = 0; i < options->event_count; i++) {
-		struct event_fds *event = &capture->events[i];
-		size_t bytes = options->events[i].cpu_count * sizeof(int);
-
-		event->event = options->events[i];
-		event->cpus = malloc(bytes ? bytes : 1);
-		if (!event->cpus)
-			goto no_memory;
-		memcpy(event->cpus, options->events[i].cpus, bytes);
-		event->event.cpus = event->cpus;
-		event_attr(options, i, &event->attr);
+	if (capture)
+		capture->events = calloc(count, sizeof(*capture->events));
+	if (capture && capture->events) {
+		capture->event_count = count;
+		capture->sampling_count = options->event_count;
+		capture->pages = options->pages;
+		rc = 0;
+	}
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = event_init(capture, options, i);
+	if (rc < 0) {
+		capture_free(capture);
+		return error_set(err, rc, "out of memory while preparing the recording");
 	}
 	*ret_capture = capture;
 	return 0;
-
-no_memory:
-	capture_free(capture);
-	return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 }
 
 void capture_free(struct capture *capture)
@@ -113,7 +151,7 @@ void capture_free(struct capture *capture)
 	if (!capture)
 		return;
 	for (uint32_t r = 0; r < capture->ring_count; r++)
-		perf_ringbuf_close(capture->rings[r].ringbuf);
+		perf_ringbuf_close(capture->rings[r].ringbuf); /* NULL is fine */
 	free(capture->rings);
 	for (uint32_t i = 0; capture->events && i < capture->event_count; i++) {
 		struct event_fds *event = &capture->events[i];
@@ -164,7 +202,7 @@ static void attrs_agree(struct capture *capture)
 	for (uint32_t i = 0; i < capture->event_count; i++) {
 		const struct perf_event_attr *attr = &capture->events[i].attr;
 
-		flags &= attr->flags | (i ? ATTR_BUILD_ID : 0);
+		flags &= attr->flags | (attr->flags & ATTR_MMAP2 ? 0 : ATTR_BUILD_ID);
 		read_format &= attr->read_format;
 		clockid = attr->clockid > clockid ? attr->clockid : clockid;
 		if (capture->capped_hz && (attr->flags & ATTR_FREQ))
@@ -207,26 +245,41 @@ static int capture_negotiate(struct capture *capture, struct error *err)
 	return 0;
 }
 
+/* Maps all rings anew with half the pages. Nothing is redirected into them yet. */
+static int rings_halve(struct capture *capture)
+{
+	capture->pages /= 2;
+	for (uint32_t r = 0; r < capture->ring_count; r++) {
+		perf_ringbuf_close(capture->rings[r].ringbuf);
+		capture->rings[r].ringbuf = NULL;
+	}
+	for (uint32_t r = 0; r < capture->ring_count; r++) {
+		int rc = perf_ringbuf_open(
+			capture->rings[r].fd, capture->pages, &capture->rings[r].ringbuf);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* The limit counts all rings of a user together, so a later one may be the first that fails. */
 static int ring_map(
 	struct capture *capture, int fd, struct perf_ringbuf **ret_ringbuf, struct error *err)
 {
-	int rc;
+	int rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
 
-	for (;;) {
-		rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
-		/* All rings of a capture have one size; the first finds it. */
-		if ((rc != -EPERM && rc != -ENOMEM) || capture->pages <= 1 ||
-			capture->mapped_one)
-			break;
-		capture->pages /= 2;
+	while ((rc == -EPERM || rc == -ENOMEM) && capture->pages > 1 && !capture->redirected) {
+		rc = rings_halve(capture);
+		if (rc == 0)
+			rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
 	}
 	if (rc < 0)
 		return error_set(err, rc,
 			"the ring buffer cannot be mapped (%s): RLIMIT_MEMLOCK and "
-			"kernel.perf_event_mlock_kb leave no room; try -m %u, or raise `ulimit "
-			"-l`",
+			"kernel.perf_event_mlock_kb leave no room; raise `ulimit -l`, or try "
+			"-m %u",
 			strerror(-rc), capture->pages > 1 ? capture->pages / 2 : 1);
-	capture->mapped_one = true;
 	return 0;
 }
 
@@ -241,6 +294,7 @@ static int ring_join(
 		if (capture->rings[r].cpu != cpu)
 			continue;
 		*ret_ring = r;
+		capture->redirected = true;
 		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, capture->rings[r].fd) < 0)
 			return error_set(err, -errno,
 				"CPU %d: the event cannot share the ring: %s", cpu,
@@ -278,8 +332,14 @@ static int fd_keep(struct event_fds *event, int fd, uint32_t ring)
 	return 0;
 }
 
-static int event_attach(
-	struct capture *capture, struct event_fds *event, pid_t tid, int cpu, struct error *err)
+/* Whom the events follow: perf_event_open's pid and flags. */
+struct attach_to {
+	pid_t pid;
+	unsigned long flags;
+};
+
+static int event_attach(struct capture *capture, struct event_fds *event,
+	const struct attach_to *to, int cpu, struct error *err)
 {
 	struct perf_event_attr attr = event->attr;
 	cleanup_close int fd = -1;
@@ -288,7 +348,7 @@ static int event_attach(
 
 	attr.wakeup_events =
 		capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4; /* watermark */
-	fd = perf_open(&attr, tid, cpu, -1, 0);
+	fd = perf_open(&attr, to->pid, cpu, -1, to->flags);
 	if (fd < 0)
 		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);
 	rc = ring_join(capture, cpu, fd, &ring, err);
@@ -303,7 +363,8 @@ static int event_attach(
 	return 0;
 }
 
-int capture_attach(struct capture *capture, pid_t tid, struct error *err)
+static int attach_everywhere(
+	struct capture *capture, const struct attach_to *to, struct error *err)
 {
 	int rc = capture->negotiated ? 0 : capture_negotiate(capture, err);
 
@@ -311,7 +372,7 @@ int capture_attach(struct capture *capture, pid_t tid, struct error *err)
 		struct event_fds *event = &capture->events[i];
 
 		for (uint32_t c = 0; rc == 0 && c < event->event.cpu_count; c++) {
-			rc = event_attach(capture, event, tid, event->cpus[c], err);
+			rc = event_attach(capture, event, to, event->cpus[c], err);
 			if (rc == -ENODEV) /* the CPU went offline since it was listed */
 				rc = 0;
 		}
@@ -321,20 +382,46 @@ int capture_attach(struct capture *capture, pid_t tid, struct error *err)
 	return rc;
 }
 
+int capture_attach(struct capture *capture, pid_t tid, struct error *err)
+{
+	return attach_everywhere(capture, &(struct attach_to){tid, 0}, err);
+}
+
+int capture_attach_cgroup(struct capture *capture, int cgroup_fd, struct error *err)
+{
+	return attach_everywhere(
+		capture, &(struct attach_to){cgroup_fd, PERF_FLAG_PID_CGROUP}, err);
+}
+
+int capture_attach_cpus(struct capture *capture, struct error *err)
+{
+	return attach_everywhere(capture, &(struct attach_to){-1, 0}, err);
+}
+
 static int capture_ioctl(struct capture *capture, unsigned long request)
 {
 	int first = 0;
 
-	for (uint32_t i = 0; i < capture->event_count; i++)
+	for (uint32_t i = 0; i < capture->sampling_count; i++)
 		for (uint32_t f = 0; f < capture->events[i].count; f++)
 			if (ioctl(capture->events[i].fds[f].fd, request, 0) < 0 && !first)
 				first = -errno;
 	return first;
 }
 
+int capture_enable(struct capture *capture)
+{
+	return capture_ioctl(capture, PERF_EVENT_IOC_ENABLE);
+}
+
 int capture_disable(struct capture *capture)
 {
 	return capture_ioctl(capture, PERF_EVENT_IOC_DISABLE);
+}
+
+uint32_t capture_event_count(const struct capture *capture)
+{
+	return capture->event_count;
 }
 
 uint32_t capture_ring_count(const struct capture *capture)

@@ -29,13 +29,21 @@ struct capture_event {
 	uint64_t frequency_hz, period; /* one of them is 0 */
 };
 
+enum capture_start {
+	CAPTURE_AT_ONCE, /* sampling begins as each event is opened */
+	CAPTURE_ON_EXEC, /* of a command that has not exec'ed yet */
+	CAPTURE_BY_HAND, /* with capture_enable() */
+};
+
 struct capture_options {
 	const struct capture_event *events;
 	uint32_t event_count;
-	uint32_t pages;	      /* of data a ring; halved until it fits */
-	bool enable_on_exec;  /* a command that has not exec'ed yet; else enabled at once */
-	uint32_t stack_bytes; /* of user stack to copy with each sample; 0: frame pointers only
-			       */
+	uint32_t pages; /* of data a ring; halved until it fits */
+	enum capture_start start;
+	bool per_cpu;	     /* whole CPUs or cgroups: nothing is inherited */
+	bool no_idle;	     /* the idle task is not sampled */
+	bool sideband_event; /* the side-band has an event of its own, so that the others may
+				rest */
 };
 
 /* Allocates; opens nothing. */
@@ -44,12 +52,20 @@ int capture_new(
 void capture_free(struct capture *capture);
 
 /*
- * Opens all events for a thread (-1: none; whole CPUs). -ESRCH: it is gone, nothing stays open.
- * The first call makes the rings: -EPERM there when not even one page may be locked.
+ * Opens all events for a thread, a cgroup (a descriptor of its directory) or whole CPUs. The
+ * first call makes the rings: -EPERM there when not even one page may be locked. -ESRCH: the
+ * thread is gone; what was opened for it rests until capture_free().
  */
 int capture_attach(struct capture *capture, pid_t tid, struct error *err);
+int capture_attach_cgroup(struct capture *capture, int cgroup_fd, struct error *err);
+int capture_attach_cpus(struct capture *capture, struct error *err);
 
+/* The sampling events; the side-band event goes on. */
+int capture_enable(struct capture *capture);
 int capture_disable(struct capture *capture);
+
+/* With the side-band event. */
+uint32_t capture_event_count(const struct capture *capture);
 
 uint32_t capture_ring_count(const struct capture *capture);
 struct perf_ringbuf *capture_ring(const struct capture *capture, uint32_t ring);
@@ -62,7 +78,10 @@ clockid_t capture_clock(const struct capture *capture);
 uint32_t capture_fd_count(const struct capture *capture);
 bool capture_frequency_capped(const struct capture *capture, uint64_t *ret_hz);
 
-/* The attr as opened, and the ids of event `index`, owned by the capture. */
+/*
+ * The attr as opened, and the ids of event `index`, owned by the capture. The side-band event,
+ * where there is one, stands behind the others: index event_count.
+ */
 const struct perf_event_attr *capture_attr(const struct capture *capture, uint32_t index);
 const uint64_t *capture_ids(const struct capture *capture, uint32_t index, uint32_t *ret_count);
 

@@ -61,9 +61,11 @@ static const struct field fields[] = {
 	FIELD(FIELD_NUMBER, lost_read),
 	FIELD(FIELD_NUMBER, ring_pages),
 	FIELD(FIELD_NUMBER, ring_pages_asked),
+	FIELD(FIELD_NUMBER, coverage_events),
 	FIELD(FIELD_NUMBER, targets),
 	FIELD(FIELD_STATUS, exit_status),
 	FIELD(FIELD_BOOL, interrupted),
+	FIELD(FIELD_BOOL, scaled),
 	FIELD(FIELD_TEXT, notes),
 };
 

@@ -182,6 +182,8 @@ static int frame_push(
 		return 0;
 	}
 	rc = frame_of(apply, process, ip, caller, in_kernel, &frame);
+	if (rc == -ENOSPC) /* counted in profile.refused */
+		return 0;
 	if (rc < 0)
 		return rc;
 	*slot = (struct cache_slot){key, owner, generation, frame + 1};
@@ -297,12 +299,21 @@ static int stack_add(struct apply *apply, enum stack_stop stop, uint32_t *ret_st
 
 /* ---- records */
 
-static void sample_count(struct quality *quality, const struct wick_record *record)
+/* Coverage is about the first events of a recording, which share a unit. */
+static bool event_counts(const struct quality *quality, uint32_t event)
+{
+	return event == 0 || (quality->coverage_events != QUALITY_UNKNOWN &&
+				     event < quality->coverage_events);
+}
+
+static void sample_count(
+	struct quality *quality, uint32_t event, const struct wick_record *record)
 {
 	uint64_t time = record->id.time;
 
 	quality->samples++;
-	quality->period_sum += record->sample.period ? record->sample.period : 1;
+	if (event_counts(quality, event))
+		quality->period_sum += record->sample.period ? record->sample.period : 1;
 	if (!time)
 		return;
 	if (!quality->first_ns || time < quality->first_ns)
@@ -330,7 +341,7 @@ static int apply_sample(struct apply *apply, uint32_t event, const struct wick_r
 			return -ENOMEM;
 		process = apply->target->threads[thread].process;
 	}
-	sample_count(&apply->profile->quality, record);
+	sample_count(&apply->profile->quality, event, record);
 	rc = chain_push(apply, process, record, &shape);
 	if (rc < 0)
 		return rc;
@@ -341,7 +352,8 @@ static int apply_sample(struct apply *apply, uint32_t event, const struct wick_r
 	sample = (struct sample){
 		.time_ns = record->id.time,
 		.weight = record->sample.period ? record->sample.period : 1,
-		.cpu = (uint16_t)record->id.cpu,
+		.cpu = record->id.have & PERF_SAMPLE_CPU ? (uint16_t)record->id.cpu
+							 : PROFILE_NO_CPU,
 		.event = (uint16_t)event,
 	};
 	rc = stack_add(apply, stop, &sample.stack);

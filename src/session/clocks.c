@@ -1,6 +1,10 @@
 #include "session/clocks.h"
 
+#include "base/cleanup.h"
+#include "base/fileio.h"
+
 #include <stdio.h>
+#include <string.h>
 
 void process_clock_start(struct process_clock *clock, const struct proc *proc, int32_t pid)
 {
@@ -54,4 +58,31 @@ void clocks_take_usage(struct quality *quality, const struct rusage *usage)
 	quality->kernel_ns = timeval_ns(&usage->ru_stime);
 	quality->cpu_ns = quality->user_ns + quality->kernel_ns;
 	snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "rusage");
+}
+
+/* "cpu  10132153 290696 3084719 46828483 16683 0 25195 0 175628 0": user nice system idle
+ * iowait irq softirq steal guest guest_nice; guest time is in user already. */
+uint64_t machine_busy_ns(const struct proc *proc)
+{
+	cleanup_with(strbuf_done) struct strbuf text = {0};
+	uint64_t ticks[8] = {0}, busy = 0;
+	const char *at;
+
+	if (file_read(proc->root, "stat", 16 << 20, &text) < 0 ||
+		strncmp(strbuf_text(&text), "cpu ", 4) != 0)
+		return QUALITY_UNKNOWN;
+	at = strbuf_text(&text) + 4;
+	for (int i = 0; i < 8; i++) {
+		size_t len;
+
+		at += strspn(at, " ");
+		len = strcspn(at, " \n");
+		if (parse_u64(at, len, &ticks[i]) < 0)
+			break;
+		at += len;
+	}
+	for (int i = 0; i < 7; i++)
+		if (i != 3 && i != 4) /* idle, iowait; steal is not ours */
+			busy += ticks[i];
+	return busy * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }

@@ -25,3 +25,7 @@ void process_clock_read(struct process_clock *clock, const struct proc *proc);
 void clocks_take_processes(
 	struct quality *quality, const struct process_clock *clocks, uint32_t count);
 void clocks_take_usage(struct quality *quality, const struct rusage *usage);
+
+/* The time that the machine's CPUs were not idle, since boot (/proc/stat; ticks).
+ * QUALITY_UNKNOWN where it cannot be read. */
+uint64_t machine_busy_ns(const struct proc *proc);

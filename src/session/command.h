@@ -27,10 +27,10 @@ int command_check(const char *name, struct error *err);
 
 /*
  * Forks. The child waits; it has our stdin, stdout, stderr and the signal mask `mask`, and dies
- * when we do before it could exec.
+ * when we do before it could exec. With a cgroup_fd (else -1) it is born in that cgroup.
  */
-int command_fork(char *const argv[], const sigset_t *mask, struct command *ret_command,
-	struct error *err);
+int command_fork(char *const argv[], const sigset_t *mask, int cgroup_fd,
+	struct command *ret_command, struct error *err);
 
 /*
  * Lets it exec and waits until it has. -ENOENT, -EACCES, ... with a sentence when that failed:

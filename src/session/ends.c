@@ -41,9 +41,14 @@ void ends_add_ring(struct ends *ends, int fd)
 	ends_add(ends, fd, END_RING, false);
 }
 
-void ends_add_stop(struct ends *ends, int fd)
+void ends_add_signal(struct ends *ends, int fd)
 {
-	ends_add(ends, fd, END_STOP, false);
+	ends_add(ends, fd, END_SIGNAL, false);
+}
+
+void ends_add_control(struct ends *ends, int fd)
+{
+	ends_add(ends, fd, END_CONTROL, false);
 }
 
 void ends_add_process(struct ends *ends, int pidfd)
@@ -66,10 +71,10 @@ static void ends_drop(struct ends *ends, uint32_t at)
 
 int ends_wait(struct ends *ends, int timeout_ms)
 {
-	int state = ENDS_NOT_YET;
+	int bits = 0;
 
 	if (poll(ends->polls, ends->count, timeout_ms) < 0)
-		return errno == EINTR ? ENDS_NOT_YET : -errno;
+		return errno == EINTR ? 0 : -errno;
 	for (uint32_t i = 0; i < ends->count; i++) {
 		short seen = ends->polls[i].revents;
 
@@ -80,15 +85,20 @@ int ends_wait(struct ends *ends, int timeout_ms)
 			if (seen & (POLLHUP | POLLERR | POLLNVAL))
 				ends_drop(ends, i);
 			break;
-		case END_STOP:
-			state = ENDS_STOPPED;
+		case END_SIGNAL:
+			bits |= ENDS_SIGNAL;
+			break;
+		case END_CONTROL:
+			bits |= ENDS_CONTROL;
+			if (seen & (POLLERR | POLLNVAL) || !(seen & POLLIN))
+				ends_drop(ends, i);
 			break;
 		case END_PROCESS:
 			ends_drop(ends, i);
-			if (!--ends->processes && state == ENDS_NOT_YET)
-				state = ENDS_TARGETS_GONE;
+			if (!--ends->processes)
+				bits |= ENDS_TARGETS_GONE;
 			break;
 		}
 	}
-	return state;
+	return bits;
 }

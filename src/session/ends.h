@@ -8,17 +8,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum ends_state {
-	ENDS_NOT_YET,
-	ENDS_STOPPED,	   /* somebody wants it to end */
-	ENDS_TARGETS_GONE, /* the last process has ended */
+enum ends_seen {	       /* bits */
+	ENDS_SIGNAL = 1,       /* the signal descriptor is readable */
+	ENDS_CONTROL = 2,      /* the control descriptor is */
+	ENDS_TARGETS_GONE = 4, /* the last process has ended */
 };
 
 struct ends {
 	struct pollfd *polls;
 	enum end_kind {
 		END_RING,
-		END_STOP,
+		END_SIGNAL,
+		END_CONTROL,
 		END_PROCESS,
 	} *
 		kinds;
@@ -32,13 +33,15 @@ void ends_done(struct ends *ends);		/* takes a zeroed struct, too */
 
 /* The descriptors stay the caller's. A negative one is left out. */
 void ends_add_ring(struct ends *ends, int fd);
-void ends_add_stop(struct ends *ends, int fd);
+void ends_add_signal(struct ends *ends, int fd);
+void ends_add_control(struct ends *ends, int fd);
 void ends_add_process(struct ends *ends, int pidfd);
 /* Opens a pidfd of its own; a process that is gone already has ended. */
 void ends_add_pid(struct ends *ends, pid_t pid);
 
 /*
- * Waits for a ring's watermark, an end or the timeout. ENDS_*, or a negative errno. When the
- * last process of several has ended the targets are gone; without any they never are.
+ * Waits for a ring's watermark, something else or the timeout. ENDS_* bits, or a negative
+ * errno. When the last process of several has ended the targets are gone; without any they
+ * never are.
  */
 int ends_wait(struct ends *ends, int timeout_ms);

@@ -34,7 +34,6 @@ int events_choose(struct events *events, const struct record_options *options,
 	}
 	quality->source =
 		events->specs[0].exclude_kernel ? SOURCE_KERNEL_USER_ONLY : SOURCE_KERNEL;
-	quality->scope = SCOPE_INHERIT;
 	quality->weight_is_ns = events->specs[0].weight_is_ns;
 	quality->period = options->period;
 	quality->frequency_hz = options->frequency_hz;
@@ -63,27 +62,30 @@ static int spec_cpus(const struct cpu_list *online, const struct event_spec *spe
 }
 
 int events_capture(const struct events *events, const struct record_options *options,
-	const struct cpu_list *online, struct quality *quality, struct capture **ret_capture,
-	struct error *err)
+	const struct cpu_list *cpus, const struct events_how *how, struct quality *quality,
+	struct capture **ret_capture, struct error *err)
 {
 	cleanup_free struct capture_event *wanted = calloc(SPECS_MAX, sizeof(*wanted));
-	cleanup_free int *cpus = calloc((size_t)SPECS_MAX * CPUS_MAX, sizeof(*cpus));
+	cleanup_free int *numbers = calloc((size_t)SPECS_MAX * CPUS_MAX, sizeof(*numbers));
 	struct capture_options capture = {.events = wanted,
 		.event_count = events->count,
 		.pages = options->pages,
-		.enable_on_exec = options->command != NULL};
+		.start = how->start,
+		.per_cpu = how->per_cpu,
+		.no_idle = how->no_idle,
+		.sideband_event = how->sideband_event};
 
-	if (!wanted || !cpus)
+	if (!wanted || !numbers)
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 	if (!capture.pages)
 		capture.pages = DEFAULT_RING_BYTES / (uint32_t)sysconf(_SC_PAGESIZE);
 	quality->ring_pages_asked = capture.pages;
 	for (uint32_t i = 0; i < events->count; i++) {
-		int *own = cpus + (size_t)i * CPUS_MAX;
+		int *own = numbers + (size_t)i * CPUS_MAX;
 
 		wanted[i].spec = events->specs[i];
 		wanted[i].cpus = own;
-		wanted[i].cpu_count = (uint32_t)spec_cpus(online, &events->specs[i], own);
+		wanted[i].cpu_count = (uint32_t)spec_cpus(cpus, &events->specs[i], own);
 		wanted[i].period = quality->period;
 		wanted[i].frequency_hz = quality->frequency_hz;
 		if (events->specs[i].default_period && !options->frequency_hz &&

@@ -10,6 +10,7 @@
 #include "profile/quality.h"
 #include "session/recorder.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct events {
@@ -21,7 +22,13 @@ struct events {
 int events_choose(struct events *events, const struct record_options *options,
 	struct quality *quality, struct error *err);
 
+/* How the events are opened: see struct capture_options. */
+struct events_how {
+	enum capture_start start;
+	bool per_cpu, no_idle, sideband_event;
+};
+
 /* The capture of these events on these CPUs; nothing is attached yet. */
 int events_capture(const struct events *events, const struct record_options *options,
-	const struct cpu_list *online, struct quality *quality, struct capture **ret_capture,
-	struct error *err);
+	const struct cpu_list *cpus, const struct events_how *how, struct quality *quality,
+	struct capture **ret_capture, struct error *err);

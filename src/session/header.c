@@ -49,24 +49,30 @@ static int header_cmdline(struct perfdata_features *features, char *const *argv)
 	return 0;
 }
 
-/* Build ids by file: what perf's tools look in the header for. */
+/* Build ids by file: what perf's tools look in the header for. Adds those of new dsos. */
 static int header_build_ids(struct perfdata_features *features, const struct target *target)
 {
-	features->build_ids = calloc(target->dso_count + 1u, sizeof(*features->build_ids));
-	if (!features->build_ids)
+	struct perfdata_build_id *grown = reallocarray(
+		features->build_ids, target->dso_count + 1u, sizeof(*features->build_ids));
+	uint32_t have = features->build_id_count, seen = 0;
+
+	if (!grown)
 		return -ENOMEM;
+	features->build_ids = grown;
 	for (uint32_t i = 0; i < target->dso_count; i++) {
 		const struct dso_key *key = &target->dsos[i].key;
-		struct perfdata_build_id *id = &features->build_ids[features->build_id_count];
+		struct perfdata_build_id *id = &grown[features->build_id_count];
 
-		if (!key->build_id_bytes)
+		if (!key->build_id_bytes || seen++ < have)
 			continue;
-		id->pid = -1;
-		id->misc = key->kind == DSO_KERNEL ? PERF_RECORD_MISC_KERNEL
-						   : PERF_RECORD_MISC_USER;
-		id->len = key->build_id_bytes;
+		*id = (struct perfdata_build_id){
+			.pid = -1,
+			.misc = key->kind == DSO_KERNEL ? PERF_RECORD_MISC_KERNEL
+							: PERF_RECORD_MISC_USER,
+			.len = key->build_id_bytes,
+			.filename = strdup(strings_get(&target->strings, key->path)),
+		};
 		memcpy(id->bytes, key->build_id, sizeof(id->bytes));
-		id->filename = strdup(strings_get(&target->strings, key->path));
 		if (!id->filename)
 			return -ENOMEM;
 		features->build_id_count++;
@@ -89,11 +95,9 @@ static int header_quality(struct perfdata_features *features, const struct quali
 }
 
 int header_fill(struct perfdata_features *features, const struct proc *proc,
-	const struct quality *quality, const struct target *target, char *const *own_argv,
-	clockid_t clock)
+	char *const *own_argv, clockid_t clock)
 {
 	struct host_facts host;
-	int rc;
 
 	*features = (struct perfdata_features){0};
 	host_facts_read(proc, &host);
@@ -108,13 +112,19 @@ int header_fill(struct perfdata_features *features, const struct proc *proc,
 	features->nrcpus_online = host.cpus_online;
 	features->nrcpus_available = host.cpus_possible;
 	features->total_mem_kb = host.mem_kb;
+	header_clock(features, clock);
+	return header_cmdline(features, own_argv);
+}
+
+int header_refresh(struct perfdata_features *features, const struct quality *quality,
+	const struct target *target)
+{
+	int rc = header_build_ids(features, target);
+
 	features->first_sample_ns = quality->first_ns;
 	features->last_sample_ns = quality->last_ns;
-	header_clock(features, clock);
-	rc = header_cmdline(features, own_argv);
-	if (rc == 0)
-		rc = header_build_ids(features, target);
-	if (rc == 0)
-		rc = header_quality(features, quality);
-	return rc;
+	free(features->quality);
+	features->quality = NULL;
+	features->quality_bytes = 0;
+	return rc < 0 ? rc : header_quality(features, quality);
 }

@@ -9,9 +9,12 @@
 #include <time.h>
 
 /*
- * Fills the features; perfdata_features_done() frees them. `clock` is the events' clock, or
- * negative. 0 or -ENOMEM.
+ * What does not change while a recording lasts; perfdata_features_done() frees it all. `clock`
+ * is the events' clock, or negative. 0 or -ENOMEM.
  */
 int header_fill(struct perfdata_features *features, const struct proc *proc,
-	const struct quality *quality, const struct target *target, char *const *own_argv,
-	clockid_t clock);
+	char *const *own_argv, clockid_t clock);
+
+/* What does: quality, times, build ids. Again before every writing. */
+int header_refresh(struct perfdata_features *features, const struct quality *quality,
+	const struct target *target);

@@ -170,6 +170,17 @@ static void kernel_build_id(
 	}
 }
 
+/* The stored half; of a pipe it comes at the end. */
+static int load_quality(struct load *load)
+{
+	const struct perfdata_features *features = load->info->features;
+
+	if (!features || !features->quality)
+		return 0;
+	return quality_read(&load->out->profile.quality, features->quality,
+		features->quality_bytes, load->err);
+}
+
 static int load_start(struct load *load)
 {
 	struct symbolizer_options symbols = {.sysroot = load->options->sysroot};
@@ -185,6 +196,9 @@ static int load_start(struct load *load)
 	if (rc < 0)
 		return rc;
 	load->info = perfdata_info(load->reader);
+	rc = load_quality(load);
+	if (rc < 0)
+		return rc;
 	kernel_build_id(load->info, &symbols);
 	rc = reorder_new(load->info->volatile_records, &load->reorder);
 	if (rc == 0)
@@ -218,14 +232,12 @@ static void load_header(struct load *load)
 static int load_finish(struct load *load)
 {
 	struct quality *quality = &load->out->profile.quality;
-	const struct perfdata_features *features = load->info->features;
 	int rc = 0;
 
 	quality->truncated_at = load->info->truncated_at;
 	quality->out_of_order = reorder_late(load->reorder);
-	if (features && features->quality)
-		rc = quality_read(
-			quality, features->quality, features->quality_bytes, load->err);
+	if (load->info->is_pipe)
+		rc = load_quality(load);
 	load_header(load);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;

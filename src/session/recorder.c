@@ -1,8 +1,8 @@
 /*
  * A recording's life:
  *
- *     choose events -> fork the command -> attach -> make the file -> let the command exec
- *        -> [ wait, pump ] -> disable -> pump the rest -> counts -> header -> done
+ *     events -> targets (fork, attach) -> file -> begin (exec, enable)
+ *        -> [ wait, pump, checkpoint ] -> disable -> pump the rest -> counts -> header -> done
  *
  * The pump hands each record to recorder_sink(): it is interpreted (apply) and written. A
  * process that no record has told about is read from /proc in between, so its records stand in
@@ -17,15 +17,16 @@
 #include "proc/cpus.h"
 #include "proc/facts.h"
 #include "session/apply.h"
-#include "session/attach.h"
 #include "session/clocks.h"
-#include "session/command.h"
+#include "session/control.h"
 #include "session/ends.h"
 #include "session/events.h"
 #include "session/header.h"
+#include "session/layouts.h"
 #include "session/pump.h"
 #include "session/resolve.h"
 #include "session/synth.h"
+#include "session/targets.h"
 #include "symbolize/symbolize.h"
 #include "target/target.h"
 
@@ -35,12 +36,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 
 enum {
-	POLL_MS = 250,		       /* records wait no longer than this for their merge */
-	ROUND_NS = 1000 * 1000 * 1000, /* FINISHED_ROUND at least that often */
+	POLL_MS = 250, /* records wait no longer than this for their merge */
+	CHECKPOINT_NS = 1000 * 1000 * 1000, /* what a killed recorder may lose */
 	EXIT_GRACE_MS = 5000,
+};
+
+/* When the sampling events count. */
+struct span {
+	bool on, begun, paused_once;
+	uint64_t since_ns, total_ns;
 };
 
 struct recorder {
@@ -48,20 +56,22 @@ struct recorder {
 	struct recorded *out;
 	struct error *err;
 	struct proc proc;
-	struct cpu_list online;
+	struct cpu_list cpus;
 	struct events events;
-	struct command command;
-	struct capture *capture;
+	struct targets targets;
+	struct control control;
+	struct layouts layouts;
 	struct pump pump;
 	struct target target;
 	struct symbolizer *symbolizer;
 	struct apply *apply;
 	struct synth synth;
 	struct perfdata_writer *writer;
+	struct perfdata_features features;
 	struct ends ends;
+	struct span span;
 	uint64_t started_ns;
-	struct process_clock *clocks; /* of options.pids */
-	bool disk_full;
+	bool disk_full, stop;
 	int status; /* of the command; -1: it runs, or there is none */
 	struct rusage usage;
 };
@@ -92,32 +102,6 @@ __attribute__((format(printf, 2, 3))) static void note(struct recorder *r, const
 	va_end(ap);
 }
 
-static int attach_all(struct recorder *r)
-{
-	const struct record_options *options = r->options;
-	uint64_t attached = 0;
-	int rc = 0;
-
-	if (options->command) {
-		rc = capture_attach(r->capture, r->command.pid, r->err);
-		attached = 1;
-	}
-	for (uint32_t i = 0; rc >= 0 && i < options->tid_count; i++) {
-		rc = attach_thread(r->capture, options->tids[i], r->err);
-		attached++;
-	}
-	for (uint32_t i = 0; rc >= 0 && i < options->pid_count; i++) {
-		process_clock_start(&r->clocks[i], &r->proc, options->pids[i]);
-		rc = attach_process(r->capture, &r->proc, options->pids[i], r->err);
-		attached += rc > 0 ? (uint64_t)rc : 0;
-	}
-	if (rc == -ESRCH && options->command)
-		return error_set(r->err, rc, "%s: ended before it could be recorded",
-			options->command[0]);
-	quality_of(r)->targets = attached;
-	return rc < 0 ? rc : 0;
-}
-
 /* ---- records on their way */
 
 static int recorder_write(struct recorder *r, const void *record, uint32_t size)
@@ -134,29 +118,11 @@ static int recorder_write(struct recorder *r, const void *record, uint32_t size)
 	return 0;
 }
 
-static uint32_t event_of(struct recorder *r, const void *record)
-{
-	uint64_t id;
-
-	if (r->events.count < 2)
-		return 0;
-	id = wick_record_id(capture_layout(r->capture), record);
-	for (uint32_t i = 0; i < r->events.count; i++) {
-		uint32_t count;
-		const uint64_t *ids = capture_ids(r->capture, i, &count);
-
-		for (uint32_t k = 0; k < count; k++)
-			if (ids[k] == id)
-				return i;
-	}
-	return 0;
-}
-
 static int recorder_sink(void *ctx, const void *record, uint32_t size)
 {
 	struct recorder *r = ctx;
-	int rc = apply_record(
-		r->apply, capture_layout(r->capture), event_of(r, record), record, size);
+	int rc = apply_record(r->apply, capture_layout(r->targets.capture),
+		layouts_find(&r->layouts, record), record, size);
 
 	return rc < 0 ? rc : recorder_write(r, record, size);
 }
@@ -184,29 +150,44 @@ static bool recorder_is_root(void *ctx, struct profile *profile, uint32_t frame)
 
 static int make_file(struct recorder *r)
 {
-	cleanup_free struct perfdata_event *events = calloc(r->events.count, sizeof(*events));
+	const struct capture *capture = r->targets.capture;
+	uint32_t count = capture_event_count(capture);
+	cleanup_free struct perfdata_event *events = calloc(count, sizeof(*events));
+	struct perfdata_info info = {.events = events, .event_count = count};
 	struct perfdata_writer_options options = {
 		.path = r->out->path,
 		.events = events,
-		.event_count = r->events.count,
+		.event_count = count,
 		.owner_uid = -1,
 		.owner_gid = -1,
+		.compression_level = r->options->compression_level,
 	};
+	char sideband[] = "dummy:u";
+	int rc;
 
 	if (!events)
 		return error_set(
 			r->err, -ENOMEM, "out of memory while preparing the recording");
-	for (uint32_t i = 0; i < r->events.count; i++) {
-		events[i].attr = *capture_attr(r->capture, i);
+	for (uint32_t i = 0; i < count; i++) {
+		events[i].attr = *capture_attr(capture, i);
 		events[i].ids =
-			(uint64_t *)(uintptr_t)capture_ids(r->capture, i, &events[i].id_count);
-		events[i].name = r->events.specs[i].name;
+			(uint64_t *)(uintptr_t)capture_ids(capture, i, &events[i].id_count);
+		events[i].name = i < r->events.count ? r->events.specs[i].name : sideband;
 	}
+	rc = layouts_update(&r->layouts, &info, r->err);
+	if (rc == 0)
+		rc = header_fill(
+			&r->features, &r->proc, r->options->own_argv, capture_clock(capture));
+	if (rc < 0)
+		return error_set(r->err, rc, "out of memory while preparing the recording");
 	return perfdata_create(&options, &r->writer, r->err);
 }
 
 static int make_pipeline(struct recorder *r)
 {
+	const struct capture *capture = r->targets.capture;
+	uint32_t sideband =
+		capture_event_count(capture) > r->events.count ? r->events.count : 0;
 	struct symbolizer_options symbols = {.live = true};
 	struct perf_limits limits;
 	struct apply_options apply = {
@@ -225,9 +206,9 @@ static int make_pipeline(struct recorder *r)
 		apply.kernel_depth_limit = (uint32_t)limits.max_stack;
 	r->synth = (struct synth){
 		.proc = &r->proc,
-		.layout = capture_layout(r->capture),
-		.event_id = capture_ids(r->capture, 0, &id_count)[0],
-		.build_ids = (capture_attr(r->capture, 0)->flags & ATTR_BUILD_ID) != 0,
+		.layout = capture_layout(capture),
+		.event_id = capture_ids(capture, sideband, &id_count)[0],
+		.build_ids = (capture_attr(capture, sideband)->flags & ATTR_BUILD_ID) != 0,
 		.emit = recorder_sink,
 		.ctx = r,
 	};
@@ -235,33 +216,117 @@ static int make_pipeline(struct recorder *r)
 	if (rc == 0)
 		rc = apply_new(&apply, &r->apply);
 	if (rc == 0)
-		rc = pump_init(&r->pump, r->capture, recorder_sink, r);
+		rc = pump_init(&r->pump, r->targets.capture, recorder_sink, r);
 	if (rc == 0 && !r->events.specs[0].exclude_kernel)
 		rc = synth_kernel(&r->synth);
 	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording")
 		      : 0;
 }
 
-/* ---- waiting */
+/* ---- sampling begins, rests, ends */
 
-static void read_clocks(struct recorder *r)
+static void span_on(struct recorder *r)
 {
-	for (uint32_t i = 0; i < r->options->pid_count; i++)
-		process_clock_read(&r->clocks[i], &r->proc);
+	if (r->span.on)
+		return;
+	if (!r->span.begun)
+		targets_clocks_start(&r->targets);
+	if (r->targets.by_hand || r->span.begun)
+		capture_enable(r->targets.capture);
+	r->span.on = r->span.begun = true;
+	r->span.since_ns = now_ns();
 }
+
+static void span_off(struct recorder *r)
+{
+	if (!r->span.on)
+		return;
+	capture_disable(r->targets.capture);
+	r->span.on = false;
+	r->span.total_ns += now_ns() - r->span.since_ns;
+}
+
+static void span_pause(struct recorder *r)
+{
+	r->span.paused_once |= r->span.on;
+	span_off(r);
+}
+
+/* What shells exit with: 127 where there is no such command, 126 where it cannot be executed.
+ */
+static int exec_failed(struct recorder *r, int code)
+{
+	r->out->command_failed = true;
+	r->out->exit_status = code == -ENOENT || code == -ENOTDIR ? 127 : 126;
+	return code;
+}
+
+/* Without a delay, everything is ready: sampling starts with the command's exec, or has
+ * started. */
+static int recorder_begin(struct recorder *r)
+{
+	const struct record_options *options = r->options;
+	int rc = 0;
+
+	r->started_ns = now_ns();
+	if (!options->delay_ns && !options->start_paused)
+		span_on(r);
+	if (options->command)
+		rc = command_exec(&r->targets.command, options->command[0], r->err);
+	if (rc < 0)
+		return exec_failed(r, rc);
+	if (options->started)
+		options->started(options->ctx, quality_of(r));
+	return 0;
+}
+
+static void read_signals(struct recorder *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->options->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGUSR2)
+			r->stop = true;
+		else if (r->span.on)
+			span_pause(r);
+		else
+			span_on(r);
+	}
+}
+
+static void read_control(struct recorder *r)
+{
+	enum control_word word;
+
+	while ((word = control_next(&r->control)) != CONTROL_NONE) {
+		if (word == CONTROL_ENABLE)
+			span_on(r);
+		else if (word == CONTROL_DISABLE)
+			span_pause(r);
+		else if (word == CONTROL_STOP)
+			r->stop = true;
+		if (word != CONTROL_UNKNOWN)
+			control_ack(&r->control);
+	}
+}
+
+/* ---- waiting */
 
 static int make_ends(struct recorder *r)
 {
 	const struct record_options *options = r->options;
-	int rc = ends_init(&r->ends, capture_ring_count(r->capture) + options->pid_count + 2);
+	const struct capture *capture = r->targets.capture;
+	uint32_t rings = capture_ring_count(capture);
+	int rc = ends_init(&r->ends, rings + options->pid_count + 3);
 
-	for (uint32_t i = 0; rc == 0 && i < capture_ring_count(r->capture); i++)
-		ends_add_ring(&r->ends, capture_ring_fd(r->capture, i));
+	for (uint32_t i = 0; rc == 0 && i < rings; i++)
+		ends_add_ring(&r->ends, capture_ring_fd(capture, i));
 	if (rc < 0)
 		return error_set(r->err, rc, "out of memory while preparing the recording");
-	ends_add_stop(&r->ends, options->stop_fd);
+	ends_add_signal(&r->ends, options->signal_fd);
+	ends_add_control(&r->ends, r->control.ctl_fd);
 	if (options->command)
-		ends_add_process(&r->ends, r->command.pidfd);
+		ends_add_process(&r->ends, r->targets.command.pidfd);
 	for (uint32_t i = 0; i < options->pid_count; i++)
 		ends_add_pid(&r->ends, options->pids[i]);
 	return 0;
@@ -277,45 +342,92 @@ static bool threads_ended(const struct recorder *r)
 	return r->options->tid_count > 0;
 }
 
-static int poll_timeout(const struct recorder *r, uint64_t now)
-{
-	uint64_t end = r->started_ns + r->options->duration_ns, left;
-
-	if (!r->options->duration_ns)
-		return POLL_MS;
-	left = end > now ? (end - now + 999999) / 1000000 : 0;
-	return left < POLL_MS ? (int)left : POLL_MS;
-}
-
 /* Without pidfds (before Linux 5.3) the command's end is seen by asking. */
 static bool command_ended(struct recorder *r)
 {
-	return r->options->command && command_poll(&r->command, &r->status, &r->usage);
+	return r->options->command && command_poll(&r->targets.command, &r->status, &r->usage);
+}
+
+/* When something is due by the clock: the end, or the end of the delay. */
+static uint64_t next_moment(const struct recorder *r)
+{
+	const struct record_options *options = r->options;
+	uint64_t at = UINT64_MAX;
+
+	if (options->duration_ns)
+		at = r->started_ns + options->delay_ns + options->duration_ns;
+	if (options->delay_ns && !r->span.begun && r->started_ns + options->delay_ns < at)
+		at = r->started_ns + options->delay_ns;
+	return at;
+}
+
+static int poll_timeout(const struct recorder *r)
+{
+	uint64_t now = now_ns(), at = next_moment(r), left;
+
+	if (at == UINT64_MAX)
+		return POLL_MS;
+	left = at > now ? (at - now + 999999) / 1000000 : 0;
+	return left < POLL_MS ? (int)left : POLL_MS;
+}
+
+/* Waits, and carries out what has come. 1: the recording ends; 0, or a negative errno. */
+static int recorder_wait(struct recorder *r)
+{
+	const struct record_options *options = r->options;
+	int seen = ends_wait(&r->ends, poll_timeout(r));
+	uint64_t now = now_ns();
+
+	if (seen < 0)
+		return error_set(r->err, seen, "waiting for samples: %s", strerror(-seen));
+	if (seen & ENDS_SIGNAL)
+		read_signals(r);
+	if (seen & ENDS_CONTROL)
+		read_control(r);
+	if (options->delay_ns && !r->span.begun && now >= r->started_ns + options->delay_ns)
+		span_on(r);
+	if (options->duration_ns &&
+		now >= r->started_ns + options->delay_ns + options->duration_ns)
+		r->stop = true;
+	targets_clocks_read(&r->targets);
+	if (r->stop)
+		quality_of(r)->interrupted = true;
+	return r->stop || (seen & ENDS_TARGETS_GONE) || command_ended(r) || threads_ended(r);
+}
+
+static void take_measures(struct recorder *r);
+
+static int recorder_checkpoint(struct recorder *r)
+{
+	int rc;
+
+	take_measures(r);
+	rc = header_refresh(&r->features, quality_of(r), &r->target);
+	if (rc == 0)
+		rc = perfdata_checkpoint(r->writer, &r->features, r->err);
+	r->disk_full = rc < 0;
+	return rc;
 }
 
 static int recorder_loop(struct recorder *r)
 {
-	uint64_t round_ns = r->started_ns;
-	bool ended = false;
+	uint64_t checkpoint_ns = r->started_ns;
+	int ended = 0;
 
 	while (!ended) {
-		uint64_t now = now_ns();
+		uint64_t now;
 		int rc;
 
-		if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns) {
-			quality_of(r)->interrupted = true;
-			break;
-		}
-		rc = ends_wait(&r->ends, poll_timeout(r, now));
-		if (rc < 0)
-			return error_set(r->err, rc, "waiting for samples: %s", strerror(-rc));
-		quality_of(r)->interrupted = rc == ENDS_STOPPED;
-		ended = rc != ENDS_NOT_YET || command_ended(r) || threads_ended(r);
-		read_clocks(r);
+		ended = recorder_wait(r);
+		if (ended < 0)
+			return ended;
 		rc = pump_round(&r->pump, false);
-		if (rc == 0 && now - round_ns >= ROUND_NS && !r->disk_full) {
+		if (rc == 0)
 			rc = perfdata_write_round(r->writer, r->err);
-			round_ns = now;
+		now = now_ns();
+		if (rc == 0 && now - checkpoint_ns >= CHECKPOINT_NS) {
+			rc = recorder_checkpoint(r);
+			checkpoint_ns = now;
 		}
 		if (rc < 0)
 			return rc;
@@ -325,59 +437,86 @@ static int recorder_loop(struct recorder *r)
 
 /* ---- the end */
 
+/* The first events share a unit unless the user named several: coverage is about those. */
+static uint32_t coverage_events(const struct recorder *r)
+{
+	return r->options->event_count ? 1 : r->events.count;
+}
+
 static void read_counts(struct recorder *r)
 {
 	struct quality *quality = quality_of(r);
-	struct capture_count count;
+	uint64_t count = 0, lost = 0;
 
-	quality->event_count = quality->lost_read = 0;
-	for (uint32_t i = 0; i < r->events.count; i++) {
-		if (capture_read(r->capture, i, &count) < 0) {
-			quality->event_count = quality->lost_read = QUALITY_UNKNOWN;
-			return;
-		}
-		if (i == 0 || !r->options->event_count) /* -e a,b: other events, other units */
-			quality->event_count += count.value;
-		if (count.has_lost)
-			quality->lost_read += count.lost;
-		else
-			quality->lost_read = QUALITY_UNKNOWN;
-		if (count.scaled)
-			note(r,
-				"%s: the PMU was shared with other events; counts are scaled "
-				"up",
-				r->events.specs[i].name);
+	for (uint32_t i = 0; i < capture_event_count(r->targets.capture); i++) {
+		struct capture_count one;
+
+		if (capture_read(r->targets.capture, i, &one) < 0)
+			return; /* unknown */
+		if (i < coverage_events(r))
+			count += one.value;
+		lost = one.has_lost ? lost + one.lost : QUALITY_UNKNOWN;
+		quality->scaled |= one.scaled;
 	}
+	/* A clock of whole CPUs counts their idle time too, which is not sampled. */
+	if (r->targets.scope != SCOPE_SYSTEM || !quality->weight_is_ns)
+		quality->event_count = count;
+	quality->lost_read = lost;
+}
+
+static void take_measures(struct recorder *r)
+{
+	struct quality *quality = quality_of(r);
+
+	quality->wall_ns = r->span.total_ns + (r->span.on ? now_ns() - r->span.since_ns : 0);
+	quality->out_of_order = r->pump.merge.late;
+	read_counts(r);
+	if (!r->span.begun)
+		return;
+	if (!r->span.paused_once)
+		targets_clocks_take(&r->targets, quality);
+}
+
+/* wait4() tells what a command used in all; that is comparable when all of it was sampled. */
+static void take_usage(struct recorder *r)
+{
+	struct quality *quality = quality_of(r);
+
+	if (r->status < 0)
+		return;
+	r->out->exit_status = quality->exit_status = r->status;
+	if (r->targets.scope == SCOPE_INHERIT && !r->options->delay_ns &&
+		!r->options->start_paused && !r->span.paused_once)
+		clocks_take_usage(quality, &r->usage);
 }
 
 /* Ends a command that outlives its recording (Ctrl-C, -d), as perf does: with SIGTERM. */
 static void command_end(struct recorder *r)
 {
-	if (!r->command.pid)
-		return;
-	if (quality_of(r)->interrupted && r->command.pidfd >= 0) {
-		struct pollfd ended = {.fd = r->command.pidfd, .events = POLLIN};
+	struct command *command = &r->targets.command;
 
-		kill(r->command.pid, SIGTERM);
+	if (!command->pid)
+		return;
+	if (quality_of(r)->interrupted) {
+		struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
+
+		kill(command->pid, SIGTERM);
 		if (poll(&ended, 1, EXIT_GRACE_MS) == 0)
-			kill(r->command.pid, SIGKILL);
+			kill(command->pid, SIGKILL);
 	}
-	command_wait(&r->command, &r->status, &r->usage);
+	command_wait(command, &r->status, &r->usage);
 }
 
 static void say_limits(struct recorder *r)
 {
+	const struct capture *capture = r->targets.capture;
 	struct quality *quality = quality_of(r);
+	clockid_t clock = capture_clock(capture);
 	uint64_t hz;
 
-	quality->ring_pages = capture_pages(r->capture);
-	if (quality->ring_pages < quality->ring_pages_asked)
-		note(r,
-			"ring buffers of %u pages a CPU, not %llu: RLIMIT_MEMLOCK and "
-			"kernel.perf_event_mlock_kb allow no more",
-			capture_pages(r->capture),
-			(unsigned long long)quality->ring_pages_asked);
-	if (capture_frequency_capped(r->capture, &hz)) {
+	quality->coverage_events = coverage_events(r);
+	quality->ring_pages = capture_pages(capture);
+	if (capture_frequency_capped(capture, &hz)) {
 		if (r->options->frequency_hz && r->options->frequency_hz != UINT32_MAX)
 			note(r,
 				"%llu Hz asked, %llu Hz used: "
@@ -387,24 +526,21 @@ static void say_limits(struct recorder *r)
 		quality->frequency_hz = hz;
 	}
 	snprintf(quality->clock, sizeof(quality->clock), "%s",
-		capture_clock(r->capture) == CLOCK_MONOTONIC	   ? "CLOCK_MONOTONIC"
-		: capture_clock(r->capture) == CLOCK_MONOTONIC_RAW ? "CLOCK_MONOTONIC_RAW"
-								   : "perf's own clock");
+		clock == CLOCK_MONOTONIC       ? "CLOCK_MONOTONIC"
+		: clock == CLOCK_MONOTONIC_RAW ? "CLOCK_MONOTONIC_RAW"
+					       : "perf's own clock");
 }
 
 static int write_file_end(struct recorder *r)
 {
-	cleanup_with(perfdata_features_done) struct perfdata_features features = {0};
 	struct error disk_error = {.text = ""};
-	int rc;
+	int rc = header_refresh(&r->features, quality_of(r), &r->target);
 
-	rc = header_fill(&features, &r->proc, quality_of(r), &r->target, r->options->own_argv,
-		capture_clock(r->capture));
 	if (rc < 0)
 		return error_set(r->err, rc, "out of memory while finishing %s", r->out->path);
 	if (!r->disk_full)
 		perfdata_write_round(r->writer, &disk_error);
-	rc = perfdata_finish(r->writer, &features, r->disk_full ? &disk_error : r->err);
+	rc = perfdata_finish(r->writer, &r->features, r->disk_full ? &disk_error : r->err);
 	r->out->file_bytes = perfdata_bytes(r->writer);
 	return rc;
 }
@@ -412,27 +548,25 @@ static int write_file_end(struct recorder *r)
 /* Everything from the stop to the file's end; `failed` is what ended the loop, if anything. */
 static int recorder_finish(struct recorder *r, int failed)
 {
-	struct quality *quality = quality_of(r);
 	int rc, file_rc;
 
-	capture_disable(r->capture);
-	quality->wall_ns = now_ns() - r->started_ns;
-	if (r->options->pid_count) {
-		read_clocks(r);
-		clocks_take_processes(quality, r->clocks, r->options->pid_count);
-	}
+	span_off(r);
+	take_measures(r);
 	rc = pump_round(&r->pump, true);
 	failed = failed < 0 ? failed : rc;
-	if (failed <
-		0) /* the disk is full, or memory out: still count and finish what is there */
+	if (rc < 0) /* the disk is full, or memory out: still count and finish what is there */
 		pump_round(&r->pump, true);
 	read_counts(r);
-	quality->out_of_order = r->pump.merge.late;
 	command_end(r);
-	if (r->status >= 0) {
-		clocks_take_usage(quality, &r->usage);
-		r->out->exit_status = quality->exit_status = r->status;
-	}
+	take_usage(r);
+	if (r->span.paused_once)
+		note(r, "sampling was paused meanwhile: CPU time is that of the sampled spans "
+			"only");
+	if (!r->span.begun)
+		note(r, "sampling was never begun: nobody told it to, or the delay was not "
+			"over");
+	if (quality_of(r)->scaled)
+		note(r, "the PMU was shared with other events; counts are scaled up");
 	if (r->disk_full)
 		note(r, "the file ends early: it could not be written further");
 	if (r->pump.broken_bytes)
@@ -442,13 +576,29 @@ static int recorder_finish(struct recorder *r, int failed)
 	return failed < 0 ? failed : file_rc;
 }
 
-/* What shells exit with: 127 where there is no such command, 126 where it cannot be executed.
- */
-static int exec_failed(struct recorder *r, int code)
+/* The CPUs to sample: those that are online, and of them those that were asked for. */
+static int choose_cpus(struct recorder *r)
 {
-	r->out->command_failed = true;
-	r->out->exit_status = code == -ENOENT || code == -ENOTDIR ? 127 : 126;
-	return code;
+	cleanup_with(cpu_list_done) struct cpu_list asked = {0};
+	const char *text = r->options->cpus;
+	uint32_t kept = 0;
+	int rc = cpus_online(&r->proc, &r->cpus);
+
+	if (rc < 0)
+		return error_set(r->err, rc, "the CPUs cannot be listed: %s", strerror(-rc));
+	if (!text)
+		return 0;
+	if (cpu_list_parse(text, strlen(text), &asked) < 0 || !asked.count)
+		return error_set(r->err, -EINVAL, "-C %.60s: not a list of CPUs (0-3,8)", text);
+	for (uint32_t i = 0; i < r->cpus.count; i++)
+		for (uint32_t k = 0; k < asked.count; k++)
+			if (asked.cpus[k] == r->cpus.cpus[i])
+				r->cpus.cpus[kept++] = asked.cpus[k];
+	if (kept < asked.count)
+		return error_set(
+			r->err, -ENODEV, "-C %.60s: not all of these CPUs are online", text);
+	r->cpus.count = kept;
+	return 0;
 }
 
 static int recorder_start(struct recorder *r)
@@ -457,22 +607,19 @@ static int recorder_start(struct recorder *r)
 	int rc = proc_open(&r->proc, NULL, NULL, r->err);
 
 	if (rc == 0)
-		rc = cpus_online(&r->proc, &r->online);
-	if (rc < 0)
-		return r->err->text[0] ? rc
-				       : error_set(r->err, rc, "the CPUs cannot be listed");
-	nofile_raise(UINT64_MAX);
-	rc = options->command ? command_check(options->command[0], r->err) : 0;
-	if (rc < 0)
-		return exec_failed(r, rc);
-	rc = events_choose(&r->events, options, quality_of(r), r->err);
-	if (rc == 0 && options->command)
-		rc = command_fork(options->command, options->command_mask, &r->command, r->err);
+		rc = choose_cpus(r);
+	if (rc == 0 && options->command) {
+		rc = command_check(options->command[0], r->err);
+		if (rc < 0)
+			return exec_failed(r, rc);
+	}
+	if (rc == 0 && options->control)
+		rc = control_open(&r->control, options->control, r->err);
 	if (rc == 0)
-		rc = events_capture(
-			&r->events, options, &r->online, quality_of(r), &r->capture, r->err);
+		rc = events_choose(&r->events, options, quality_of(r), r->err);
 	if (rc == 0)
-		rc = attach_all(r);
+		rc = targets_open(&r->targets, options, &r->proc, &r->events, &r->cpus,
+			quality_of(r), r->err);
 	if (rc == 0)
 		rc = make_file(r);
 	if (rc == 0)
@@ -484,17 +631,6 @@ static int recorder_start(struct recorder *r)
 	return rc;
 }
 
-static int recorder_exec(struct recorder *r)
-{
-	int rc;
-
-	r->started_ns = now_ns();
-	if (!r->options->command)
-		return 0;
-	rc = command_exec(&r->command, r->options->command[0], r->err);
-	return rc < 0 ? exec_failed(r, rc) : 0;
-}
-
 static void recorder_done(struct recorder *r)
 {
 	ends_done(&r->ends);
@@ -502,12 +638,13 @@ static void recorder_done(struct recorder *r)
 	apply_free(r->apply);
 	symbolizer_free(r->symbolizer);
 	perfdata_writer_free(r->writer);
-	capture_free(r->capture);
-	command_done(&r->command);
+	perfdata_features_done(&r->features);
+	targets_done(&r->targets);
+	control_done(&r->control);
+	layouts_done(&r->layouts);
 	target_done(&r->target);
-	cpu_list_done(&r->online);
+	cpu_list_done(&r->cpus);
 	proc_close(&r->proc);
-	free(r->clocks);
 }
 
 int record_run(
@@ -524,19 +661,15 @@ int record_run(
 		return error_set(err, -ENOMEM, "out of memory");
 	r->options = options;
 	r->out = ret_recorded;
-	r->status = -1;
 	r->err = err ? err : &local;
+	r->status = -1;
 	r->proc.root = r->proc.sys = -1;
-	r->clocks = calloc(options->pid_count + 1u, sizeof(*r->clocks));
-	rc = r->clocks ? recorder_start(r) : -ENOMEM;
+	r->control.ctl_fd = r->control.ack_fd = -1;
+	rc = recorder_start(r);
 	if (rc == 0)
-		rc = recorder_exec(r);
-	if (rc == 0) {
-		if (options->started)
-			options->started(options->ctx, quality_of(r));
-		rc = recorder_loop(r);
-		rc = recorder_finish(r, rc);
-	}
+		rc = recorder_begin(r);
+	if (rc == 0)
+		rc = recorder_finish(r, recorder_loop(r));
 	recorder_done(r);
 	free(r);
 	return rc;

@@ -22,9 +22,20 @@ struct record_options {
 		*events; /* as spec_parse() takes them; none: the best that delivers */
 	uint32_t event_count;
 	uint64_t frequency_hz, period; /* both 0: RECORD_DEFAULT_HZ */
-	uint32_t pages;	       /* of a ring's data, a power of two; 0: what is sensible here */
-	uint64_t duration_ns;  /* 0: until the target ends */
-	int stop_fd;	       /* readable: end now; -1: none */
+	uint32_t pages;	    /* of a ring's data, a power of two; 0: what is sensible here */
+	bool system_wide;   /* all processes on the CPUs */
+	const char *cgroup; /* all processes of an existing cgroup; NULL: none */
+	const char *cpus;   /* "0-3,8": only these; NULL: all that are online */
+	bool inherit_only;  /* follow a command by inheritance even where a cgroup could be had
+			     */
+	uint64_t duration_ns; /* 0: until the target ends */
+	uint64_t delay_ns;    /* begin to sample so long after the start */
+	bool start_paused;    /* begin to sample when told */
+	bool can_pause;	     /* somebody may tell: the side-band goes on while sampling rests */
+	const char *control; /* fifo:..., fd:...; NULL: none */
+	int compression_level; /* of zstd; 0: none */
+	/* A signalfd: SIGUSR2 pauses or goes on, anything else ends the recording. -1: none. */
+	int signal_fd;
 	char *const *own_argv; /* for the file's header */
 	/* Told once, when the sampling has begun. */
 	void (*started)(void *ctx, const struct quality *quality);

@@ -13,19 +13,8 @@
 
 /*
  * Frame-pointer chains end a little early, since the libc's first functions keep no frame
- * pointer: a chain that got as far as these misses nothing that anybody looks for.
+ * pointer: a chain that got as far as the functions they call (symbol_is_start) misses nothing.
  */
-static bool is_start(const char *name)
-{
-	static const char *const names[] = {"main", "__libc_start_call_main",
-		"__libc_start_main", "__libc_start_main_impl", "start_thread"};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
 bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 {
 	const char *name;
@@ -40,7 +29,7 @@ bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 	function = &profile->functions[profile->lines[at->first_line + at->line_count - 1]
 					       .function];
 	name = profile_text(profile, function->linkage_name);
-	return symbol_is_root(name) || is_start(name);
+	return symbol_is_root(name) || symbol_is_start(name) || !strcmp(name, "main");
 }
 
 /* How many samples each frame stands in (calloc'ed, by frame id). */
