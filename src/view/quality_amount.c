@@ -12,6 +12,7 @@
 #define COVERAGE_GOOD 0.97
 #define COVERAGE_BAD  0.90
 #define HIDDEN_BAD    0.50
+#define EVENTS_MAX    3 /* told by name */
 #define FEW_SAMPLES   100
 
 /* Nanoseconds of CPU time a sample stands for; 0 where that cannot be said. */
@@ -71,7 +72,14 @@ static void say_why_nothing(struct quality_lines *lines, const struct quality *q
 			"period (-c)",
 			q->event, figure_thousands(q->event_count, a),
 			figure_thousands(q->period, b));
-	if (lines->count == before)
+	if (lines->count > before)
+		return;
+	if (!known(q->event_count) && !known(q->cpu_ns) && !known(q->wall_ns))
+		say(lines, LEVEL_BAD, "likely",
+			"the file does not say why; whoever recorded it saw more: record again "
+			"and look at "
+			"what the recorder says");
+	else
 		say(lines, LEVEL_BAD, "likely",
 			"the program was waiting all the time, or the event does not deliver "
 			"here: try "
@@ -116,14 +124,32 @@ void say_samples(struct quality_lines *lines, const struct quality *q)
 			text, ": few, so that shares may be off by %u points or more", off);
 }
 
-void say_event(struct quality_lines *lines, const struct quality *q)
+/* The recorder's word, else the names of the profile's events. */
+static void add_event_name(struct strbuf *text, const struct quality_view *view)
+{
+	const struct profile *profile = view->profile;
+
+	if (view->quality->event[0] || !profile || profile->event_count == 0) {
+		strbuf_puts(text, view->quality->event[0] ? view->quality->event : "not known");
+		return;
+	}
+	for (uint32_t i = 0; i < profile->event_count && i < EVENTS_MAX; i++) {
+		strbuf_puts(text, i > 0 ? ", " : "");
+		strbuf_puts(text, profile_text(profile, profile->events[i].name));
+	}
+	if (profile->event_count > EVENTS_MAX)
+		strbuf_puts(text, ", ...");
+}
+
+void say_event(struct quality_lines *lines, const struct quality_view *view)
 {
 	struct strbuf *text = add_line(lines, LEVEL_INFO, "event");
+	const struct quality *q = view->quality;
 	char n[FIGURE_BYTES];
 
 	if (!text)
 		return;
-	strbuf_puts(text, q->event[0] ? q->event : "not known");
+	add_event_name(text, view);
 	if (known(q->frequency_hz) && q->frequency_hz > 0)
 		strbuf_printf(text, " at %s Hz", figure_thousands(q->frequency_hz, n));
 	else if (known(q->period) && q->period > 0 && q->weight_is_ns)

@@ -20,7 +20,7 @@ __attribute__((format(printf, 4, 5))) void say(struct quality_lines *lines,
 
 /* quality_amount.c: each adds the lines that it has to say. */
 void say_samples(struct quality_lines *lines, const struct quality *q);
-void say_event(struct quality_lines *lines, const struct quality *q);
+void say_event(struct quality_lines *lines, const struct quality_view *view);
 void say_cpu_time(struct quality_lines *lines, const struct quality *q);
 void say_coverage(struct quality_lines *lines, const struct quality *q);
 void say_hidden(struct quality_lines *lines, const struct quality *q);

@@ -21,8 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MAX   1000
-#define MODULES_MAX 5 /* told by name */
+#define LINES_MAX    1000
+#define MODULES_MAX  5	  /* told by name */
+#define MODULE_LEAST 0.01 /* of the frames, to be told */
 
 /* Shares below which a measure is no longer good, and is bad. */
 #define STACKS_GOOD 0.95
@@ -65,6 +66,18 @@ static bool buffer_was_limited(const struct quality *q)
 	       q->ring_pages < q->ring_pages_asked;
 }
 
+static void add_span(struct strbuf *text, uint64_t first_ns, uint64_t last_ns)
+{
+	char a[FIGURE_BYTES], b[FIGURE_BYTES];
+
+	figure_time(first_ns, a);
+	figure_time(last_ns, b);
+	if (strcmp(a, b) == 0)
+		strbuf_printf(text, " at %s", a);
+	else
+		strbuf_printf(text, " between %s and %s", a, b);
+}
+
 static void say_lost(struct quality_lines *lines, const struct quality *q)
 {
 	char n[FIGURE_BYTES], p[FIGURE_BYTES], a[FIGURE_BYTES], b[FIGURE_BYTES];
@@ -81,9 +94,7 @@ static void say_lost(struct quality_lines *lines, const struct quality *q)
 		if (q->lost == 0)
 			strbuf_puts(text, " at the very end, as the event's own count says");
 		else if (known(q->first_loss_ns) && known(q->last_loss_ns))
-			strbuf_printf(text, " between %s and %s",
-				figure_time(q->first_loss_ns, a),
-				figure_time(q->last_loss_ns, b));
+			add_span(text, q->first_loss_ns, q->last_loss_ns);
 		strbuf_puts(text, ": the buffer was full; ");
 		if (buffer_was_limited(q))
 			strbuf_puts(text, "a lower rate (-F) keeps them");
@@ -171,6 +182,22 @@ static void say_stacks(struct quality_lines *lines, const struct quality *q)
 	}
 }
 
+static bool in_kernel(const struct quality_view *view, const struct module_note *note)
+{
+	const struct profile *profile = view->profile;
+
+	return profile && note->module < profile->module_count &&
+	       (profile->modules[note->module].kind == MODULE_KERNEL ||
+		       profile->modules[note->module].kind == MODULE_KMODULE);
+}
+
+/* A user module's share is one of all user frames, a kernel one's of its own frames. */
+static double note_share(const struct quality_view *view, const struct module_note *note)
+{
+	return figure_share(note->unnamed,
+		in_kernel(view, note) ? note->frames : view->quality->user_frames);
+}
+
 static void say_module(struct quality_lines *lines, const struct quality_view *view,
 	const struct module_note *note)
 {
@@ -179,50 +206,64 @@ static void say_module(struct quality_lines *lines, const struct quality_view *v
 
 	if (!text)
 		return;
-	strbuf_printf(text, "%s in ",
-		figure_percent(figure_share(note->unnamed, view->quality->user_frames), p));
+	strbuf_printf(text, "%s %s ", figure_percent(note_share(view, note), p),
+		in_kernel(view, note) ? "of the frames in" : "in");
 	if (view->profile)
 		printable_add(text, module_shown(view->profile, note->module), view->utf8);
 	else
 		strbuf_puts(text, "[unknown]");
+	if (in_kernel(view, note))
+		strbuf_puts(text, " have none");
 	if (note->why && *note->why)
 		strbuf_printf(text, ": %s", note->why);
+}
+
+/* The notes with the most unnamed frames, of the kernel's or of the user's modules. */
+static void say_modules(struct quality_lines *lines, const struct quality_view *view,
+	bool kernel, uint32_t most)
+{
+	uint32_t top[MODULES_MAX], tops = 0;
+
+	for (uint32_t i = 0; i < view->note_count; i++) {
+		const struct module_note *note = &view->notes[i];
+		uint32_t at = tops;
+
+		if (in_kernel(view, note) != kernel || note->unnamed == 0 ||
+			note_share(view, note) < MODULE_LEAST)
+			continue;
+		if (tops < most)
+			tops++;
+		for (; at > 0 && note->unnamed > view->notes[top[at - 1]].unnamed; at--)
+			if (at < most)
+				top[at] = top[at - 1];
+		if (at < most)
+			top[at] = i;
+	}
+	for (uint32_t i = 0; i < tops; i++)
+		say_module(lines, view, &view->notes[top[i]]);
 }
 
 static void say_names(struct quality_lines *lines, const struct quality_view *view)
 {
 	const struct quality *q = view->quality;
-	uint32_t top[MODULES_MAX], tops = 0;
 	char p[FIGURE_BYTES];
 	double named;
 
-	if (q->samples == 0 || q->user_frames == 0)
-		return;
-	named = 1 - figure_share(q->unnamed_frames, q->user_frames);
-	say(lines,
-		named < NAMES_BAD    ? LEVEL_BAD
-		: named < NAMES_GOOD ? LEVEL_WARN
-				     : LEVEL_GOOD,
-		"names", "%s of the user frames have a function name%s",
-		figure_percent(named, p),
-		named < NAMES_GOOD && view->note_count == 0
-			? "; debug symbols of what shows as [unknown] bring more"
-			: "");
-	if (named >= NAMES_GOOD)
-		return;
-	for (uint32_t i = 0; i < view->note_count; i++) { /* the five with the most, in order */
-		uint32_t at = tops < MODULES_MAX ? tops++ : MODULES_MAX;
-
-		for (; at > 0 && view->notes[i].unnamed > view->notes[top[at - 1]].unnamed;
-			at--)
-			if (at < MODULES_MAX)
-				top[at] = top[at - 1];
-		if (at < MODULES_MAX)
-			top[at] = i;
+	if (q->samples > 0 && q->user_frames > 0) {
+		named = 1 - figure_share(q->unnamed_frames, q->user_frames);
+		say(lines,
+			named < NAMES_BAD    ? LEVEL_BAD
+			: named < NAMES_GOOD ? LEVEL_WARN
+					     : LEVEL_GOOD,
+			"names", "%s of the user frames have a function name%s",
+			figure_percent(named, p),
+			named < NAMES_GOOD && view->note_count == 0
+				? "; debug symbols of what shows as [unknown] bring more"
+				: "");
+		if (named < NAMES_GOOD)
+			say_modules(lines, view, false, MODULES_MAX);
 	}
-	for (uint32_t i = 0; i < tops; i++)
-		if (view->notes[top[i]].unnamed > 0)
-			say_module(lines, view, &view->notes[top[i]]);
+	say_modules(lines, view, true, 1);
 }
 
 static void say_file(struct quality_lines *lines, const struct quality_view *view)
@@ -295,7 +336,7 @@ int quality_lines_make(struct quality_lines *lines, const struct quality_view *v
 
 	*lines = (struct quality_lines){0};
 	say_samples(lines, q);
-	say_event(lines, q);
+	say_event(lines, view);
 	say_cpu_time(lines, q);
 	say_coverage(lines, q);
 	say_hidden(lines, q);

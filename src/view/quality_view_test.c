@@ -192,6 +192,7 @@ static void no_samples_is_said_loudly_and_why(void **state)
 	expect_line(&q, "!! Likely", "9,000 samples were taken, and all of them were lost");
 	quality_init(&q);
 	expect_line(&q, "!! Samples", "NONE: there is no profile");
+	expect_line(&q, "!! Likely", "the file does not say why");
 }
 
 static void few_samples_are_called_few(void **state)
@@ -307,6 +308,44 @@ static void modules_without_names_are_told(void **state)
 	quality_lines_done(&lines);
 }
 
+/* Foreign files: no word of the recorder's, names of the kernel that are hidden. */
+static void a_file_of_others_says_less(void **state)
+{
+	struct profile profile = {0};
+	struct module module = {.kind = MODULE_KERNEL};
+	struct module_note note = {.frames = 300, .unnamed = 200, .why = "hidden"};
+	struct quality_view view = {.quality = &profile.quality,
+		.profile = &profile,
+		.notes = &note,
+		.note_count = 1};
+	cleanup_free char *text = NULL;
+	uint32_t event;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	quality_init(&profile.quality);
+	profile.quality.samples = 150;
+	profile.quality.lost = 50;
+	profile.quality.first_loss_ns = 152000000;
+	profile.quality.last_loss_ns = 152100000;
+	assert_int_equal(profile_event(&profile, "cycles", false, &event), 0);
+	assert_int_equal(profile_event(&profile, "faults", false, &event), 0);
+	assert_int_equal(profile_module(&profile, &module, &note.module), 0);
+	assert_int_equal(quality_view_text(&view, out), 0);
+	fclose(out);
+	assert_string_equal(text,
+		"   Samples    150\n"
+		"   Event      cycles, faults\n"
+		"   Coverage   not known: the recording does not say how much there was to "
+		"sample\n"
+		"!! Lost       50 samples (25.0 %) at 152 ms: the buffer was full; a bigger "
+		"one (-m) or a lower rate (-F) keeps them\n"
+		"   Stacks     not applicable: no user stack was due\n"
+		" ! Names      66.7 % of the frames in [kernel] have none: hidden\n");
+	profile_done(&profile);
+}
+
 static void colours_only_when_asked(void **state)
 {
 	struct quality q = good();
@@ -358,6 +397,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(coverage_that_is_short_says_why),
 	cmocka_unit_test(what_is_missing_is_not_mentioned),
 	cmocka_unit_test(modules_without_names_are_told),
+	cmocka_unit_test(a_file_of_others_says_less),
 	cmocka_unit_test(colours_only_when_asked),
 	cmocka_unit_test(absurd_numbers_are_survived),
 };

@@ -41,8 +41,9 @@ struct report_options {
 	const char *thread; /* tids, pids or comms (with * and ?), comma separated; NULL: all */
 	const char *time; /* "a..b", seconds after the first sample or "10%..20%"; NULL: all */
 	uint32_t limit;	  /* rows of a table, trees of callers/callees; 0: all */
-	double min_percent; /* branches of a tree below are not shown; negative: 1 (json: 0) */
-	unsigned width;	    /* columns; 0: nothing is cut */
+	/* Branches below this share of their tree are not shown; negative: 1 (json: 0). */
+	double min_percent;
+	unsigned width; /* columns; 0: nothing is cut */
 	bool colour;
 	bool utf8;			 /* else nothing but ASCII, names escaped */
 	const struct module_note *notes; /* why modules have frames without names */

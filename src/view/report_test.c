@@ -271,6 +271,14 @@ static void trees_up_and_down(void **state)
 		"30.0 %      300 ms  └─rec  (app)\n"
 		"30.0 %      300 ms    rec\n"
 		"30.0 %      300 ms    main\n");
+	options.callers = "[unknown]"; /* 5 % of all: the least share is one of its own */
+	options.min_percent = 50;
+	expect_body(&it.profile, &options,
+		"Callers of [unknown]: 5.0 %, 50.0 ms\n"
+		" Share        Time  Called from\n"
+		" 5.0 %     50.0 ms  [unknown]  (libx.so.1)\n"
+		" 5.0 %     50.0 ms  main  (app)\n");
+	options.min_percent = -1;
 	options.callers = NULL;
 	options.callees = "work";
 	expect_body(&it.profile, &options,

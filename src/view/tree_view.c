@@ -302,9 +302,11 @@ static double least_percent(const struct report_options *options)
 	return options->format == REPORT_JSON ? 0 : 1;
 }
 
+/* Of what the tree is about, so that a light function's callers are shown, too. */
 static uint64_t least_weight(const struct tree_view *view)
 {
-	double least = (double)view->all * least_percent(view->options) / 100;
+	double least =
+		(double)view->tree->nodes[0].total_weight * least_percent(view->options) / 100;
 
 	return least < 1 ? 0 : least < 1.8e19 ? (uint64_t)least : UINT64_MAX;
 }
