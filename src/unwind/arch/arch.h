@@ -1,0 +1,59 @@
+/*
+ * What the unwinder knows about a CPU: its registers and how its code looks. Registers go by
+ * their DWARF numbers. Everything works on every host: recordings are unwound elsewhere.
+ */
+#pragma once
+
+#include "object/cfi.h"
+#include "unwind/unwind.h"
+
+enum { ARCH_TRACKED_MAX = 12 };
+
+struct code_view;
+struct code_result;
+
+struct arch {
+	uint16_t machine;   /* EM_* of the files that may be unwound */
+	uint8_t sp, fp, ra; /* `ra`: the column, and the link register if there is one */
+	bool link_register; /* a leaf's return address is in a register */
+	uint8_t perf_pc;    /* the program counter's bit in perf's register mask */
+	uint8_t perf_count; /* perf's registers that have a DWARF number, or ARCH_NONE */
+	const uint8_t *dwarf_of_perf;
+	uint64_t callee_saved; /* registers that survive a call, sp apart, as bits */
+	uint8_t tracked_count; /* what rules restore: the callee-saved ones */
+	const uint8_t *tracked;
+	uint8_t call_bytes_max; /* the longest call instruction */
+	/* Does a call instruction end where these bytes (before an address) end? */
+	bool (*ends_in_call)(const uint8_t *bytes, size_t len);
+	/* What the code from an address on does to the frame; NULL: not known for this CPU. */
+	bool (*code_frame)(const struct code_view *view, struct code_result *ret_result);
+};
+
+enum { ARCH_NONE = 255 };
+
+/* NULL: unknown. */
+const struct arch *arch_of(enum unwind_arch arch);
+
+extern const struct arch arch_x86_64, arch_aarch64;
+
+/* Code of one module, read as needed. */
+struct code_view {
+	const struct elf *elf;
+	uint64_t vaddr;		 /* where to begin */
+	uint64_t function_start; /* of the symbol, or 0 */
+	const uint64_t *starts;	 /* known starts of functions, sorted */
+	uint32_t start_count;
+};
+
+/* In words from the CFA. */
+enum { CODE_NOT_SAVED = INT16_MIN };
+
+struct code_result {
+	uint8_t cfa_reg;
+	int32_t cfa_offset;
+	bool no_return;			 /* no path from here comes back */
+	int16_t saved[ARCH_TRACKED_MAX]; /* as arch.tracked */
+};
+
+/* Up to `len` bytes of a file at a vaddr; returns how many there are (0: none). */
+size_t code_read(const struct elf *elf, uint64_t vaddr, void *ret_bytes, size_t len);

@@ -1,0 +1,155 @@
+/*
+ * From an address to its rule.
+ *
+ * The cache is direct-mapped by (address, exact). A slot whose generation is the process's is
+ * right as it is. After a change of the maps (or for another process with the same file at the
+ * same place) a look at the mappings tells whether it still is. Else the rule is worked out:
+ * mapping -> module -> CFI row, or what the code does.
+ */
+#include "unwind/unwinder.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+static bool is_code(const struct mapping *mapping)
+{
+	return mapping && (!mapping->prot || (mapping->prot & PROT_EXEC));
+}
+
+/* The module's vaddr of a run-time address; false: no segment of the file holds it. */
+static bool vaddr_of(
+	const struct module *module, const struct rule *rule, uint64_t addr, uint64_t *ret)
+{
+	return elf_foff_to_vaddr(
+		module->elf.segments, module->elf.segment_count, addr - rule->bias, ret);
+}
+
+static struct module *module_of(struct walk *walk, const struct rule *rule)
+{
+	struct module *module;
+
+	if (rule->dso == TARGET_NONE)
+		return NULL;
+	module = modules_get(&walk->unwinder->modules, walk->in->target, rule->dso);
+	return module && module->elf.machine == walk->arch->machine ? module : NULL;
+}
+
+static int row_at(struct walk *walk, struct module *module, uint64_t vaddr)
+{
+	struct unwinder *u = walk->unwinder;
+	struct cfi *cfi = modules_cfi(&u->modules, module);
+	size_t had;
+	int rc;
+
+	if (!cfi)
+		return -ENOENT;
+	had = cfi_bytes(cfi);
+	rc = cfi_find(cfi, vaddr, &u->row);
+	if (cfi_bytes(cfi) != had)
+		modules_recount(&u->modules, module);
+	return rc;
+}
+
+int lookup_row(struct walk *walk, const struct rule *rule)
+{
+	struct module *module = module_of(walk, rule);
+	uint64_t vaddr;
+
+	if (!module || !vaddr_of(module, rule, walk->pc - !walk->exact, &vaddr))
+		return -ENOENT;
+	return row_at(walk, module, vaddr);
+}
+
+static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
+{
+	struct module *module = module_of(walk, rule);
+	uint64_t vaddr;
+	int rc;
+
+	rule->kind = RULE_NONE;
+	if (!module || !vaddr_of(module, rule, pc - !exact, &vaddr))
+		return;
+	rc = row_at(walk, module, vaddr);
+	if (rc == 0) {
+		/* Expressions see the program counter as the file has it: only its low bits
+		 * count. */
+		rule_of_row(walk->arch, &walk->unwinder->row, pc, rule);
+		return;
+	}
+	if (rc != -ENOENT)
+		rule->kind = RULE_BAD;
+}
+
+struct rule *lookup_rule(struct walk *walk, uint64_t pc, bool exact)
+{
+	struct unwinder *u = walk->unwinder;
+	uint64_t key = pc << 1 | exact, bias = 0;
+	struct rule *rule = &u->rules[hash_u64(key) & (RULES - 1)];
+	uint32_t generation = walk->process->generation, dso = TARGET_NONE;
+	const struct mapping *mapping;
+
+	if (rule->key == key && rule->generation == generation && rule->kind != RULE_EMPTY) {
+		u->stats.hits++;
+		return rule;
+	}
+	mapping = target_find(walk->in->target, walk->in->process, pc - !exact);
+	if (is_code(mapping)) {
+		dso = mapping->dso;
+		bias = mapping->start - mapping->pgoff;
+	}
+	if (rule->key == key && rule->kind != RULE_EMPTY && rule->dso == dso &&
+		rule->bias == bias) {
+		rule->generation = generation;
+		u->stats.rechecked++;
+		return rule;
+	}
+	u->stats.misses++;
+	*rule = (struct rule){.key = key, .bias = bias, .generation = generation, .dso = dso};
+	if (dso == TARGET_NONE)
+		rule->kind = RULE_UNMAPPED;
+	else
+		rule_make(walk, rule, pc, exact);
+	return rule;
+}
+
+/* The bytes before an address; 0: not to be had. */
+static size_t bytes_before(
+	struct walk *walk, const struct rule *rule, uint64_t addr, uint8_t *ret_bytes)
+{
+	uint64_t len = walk->arch->call_bytes_max, vaddr;
+	struct module *module = module_of(walk, rule);
+
+	if (module) {
+		if (!vaddr_of(module, rule, addr - len, &vaddr))
+			return 0;
+		return code_read(&module->elf, vaddr, ret_bytes, len) == len ? len : 0;
+	}
+	if (!walk->in->read_memory || walk->in->read_memory(walk->in->read_ctx, addr - len,
+					      ret_bytes, len) != (int)len)
+		return 0;
+	return len;
+}
+
+enum call_check lookup_is_call(struct walk *walk, uint64_t addr)
+{
+	struct rule *rule;
+	uint8_t bytes[8];
+	size_t len;
+
+	if (addr < MEMORY_PAGE || addr >> 56)
+		return CALL_NO;
+	rule = lookup_rule(walk, addr, false);
+	if (rule->kind == RULE_UNMAPPED)
+		return CALL_NO;
+	if (!(rule->flags & RULE_CALL_ASKED)) {
+		len = bytes_before(walk, rule, addr, bytes);
+		rule->flags |= RULE_CALL_ASKED;
+		if (!len)
+			rule->flags |= RULE_CALL_UNKNOWN;
+		else if (walk->arch->ends_in_call(bytes, len))
+			rule->flags |= RULE_CALL_YES;
+	}
+	if (rule->flags & RULE_CALL_UNKNOWN)
+		return CALL_UNKNOWN;
+	return rule->flags & RULE_CALL_YES ? CALL_YES : CALL_NO;
+}

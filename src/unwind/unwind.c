@@ -1,0 +1,271 @@
+/*
+ * The loop: emit the address at hand, find its rule, step to the caller.
+ *
+ * Which way is taken at a frame is decided there and then:
+ *
+ *     rule FRAME by CFI     step; if it leads nowhere, the stack ends (bad CFI)
+ *     rule FRAME by code    step; the return address must lie behind a call, else as NONE
+ *     rule SLOW             the whole row
+ *     rule NONE             the frame pointer, checked; then the scan
+ *     rule ROOT             done
+ */
+#include "unwind/unwind.h"
+
+#include "unwind/unwinder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { STEPPED = -1 }; /* beside enum stack_stop */
+
+struct memory *walk_memory(const struct walk *walk)
+{
+	return &walk->unwinder->memory;
+}
+
+int unwinder_new(const struct unwinder_options *options, struct unwinder **ret_unwinder)
+{
+	struct unwinder *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return -ENOMEM;
+	modules_init(&u->modules, options);
+	*ret_unwinder = u;
+	return 0;
+}
+
+void unwinder_free(struct unwinder *unwinder)
+{
+	if (!unwinder)
+		return;
+	modules_done(&unwinder->modules);
+	free(unwinder);
+}
+
+void unwinder_forget(struct unwinder *unwinder, uint32_t dso)
+{
+	modules_forget(&unwinder->modules, dso);
+	for (unsigned i = 0; i < RULES; i++)
+		if (dso == TARGET_NONE || unwinder->rules[i].dso == dso)
+			unwinder->rules[i].kind = RULE_EMPTY;
+}
+
+void unwinder_stats(const struct unwinder *unwinder, struct unwind_stats *ret_stats)
+{
+	*ret_stats = unwinder->stats;
+	ret_stats->modules_opened = unwinder->modules.opened;
+	ret_stats->modules_refused = unwinder->modules.refused;
+	ret_stats->modules_evicted = unwinder->modules.evicted;
+	ret_stats->tables_bytes = unwinder->modules.bytes;
+}
+
+/* The registers of the record, by DWARF number. False: there are none to begin with. */
+static bool registers_load(struct walk *walk)
+{
+	const struct wick_regs *regs = walk->in->regs;
+	const struct arch *arch = walk->arch;
+	uint64_t mask = regs->abi ? regs->mask : 0;
+	bool has_pc = false;
+
+	for (uint64_t i = 0; mask && i < regs->values.n; i++, mask &= mask - 1) {
+		unsigned bit = (unsigned)__builtin_ctzll(mask);
+		uint64_t value = wick_word(regs->values, i);
+
+		if (bit == arch->perf_pc) {
+			walk->pc = value & walk->addr_mask;
+			has_pc = true;
+		}
+		if (bit < arch->perf_count && arch->dwarf_of_perf[bit] != ARCH_NONE)
+			reg_set(walk, arch->dwarf_of_perf[bit], value);
+	}
+	return has_pc && reg_known(walk, arch->sp);
+}
+
+static bool walk_begin(struct walk *walk, struct unwinder *unwinder,
+	const struct unwind_input *in, struct unwind_result *out)
+{
+	unsigned bits = in->addr_bits ? in->addr_bits : 48;
+
+	walk->unwinder = unwinder;
+	walk->in = in;
+	walk->out = out;
+	walk->arch = arch_of(in->arch);
+	walk->known = 0;
+	walk->backwards = 0;
+	walk->edge_total = 0;
+	walk->sure_count = 0;
+	walk->late = LATE_UNTRIED;
+	walk->exact = true;
+	walk->addr_mask =
+		in->arch == UNWIND_AARCH64 && bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
+	if (!walk->arch || in->process >= in->target->process_count || !registers_load(walk))
+		return false;
+	walk->process = &in->target->processes[in->process];
+	walk->stack = in->stack;
+	walk->stack_addr = walk->regs[walk->arch->sp];
+	walk->stack_bytes = in->stack ? in->stack_bytes : 0;
+	if (walk->stack_bytes > UINT64_MAX - walk->stack_addr)
+		walk->stack_bytes = UINT64_MAX - walk->stack_addr;
+	memory_begin(&unwinder->memory);
+	return true;
+}
+
+/* Frame pointer, then scan. */
+static int step_without_cfi(struct walk *walk, unsigned *ret_how)
+{
+	int rc = step_fp(walk), fp_rc = rc;
+	enum stack_stop fail = walk->fail;
+
+	*ret_how = UNWIND_BY_FP;
+	if (rc == 0)
+		return STEPPED;
+	if (!walk->in->no_scan) {
+		*ret_how = UNWIND_BY_SCAN;
+		if (step_scan(walk) == 0)
+			return STEPPED;
+	}
+	return fp_rc == -EFAULT ? (int)fail : STOP_NO_CFI;
+}
+
+static int stop_of(const struct walk *walk, int rc)
+{
+	return rc == -EFAULT ? (int)walk->fail : STOP_BAD_CFI;
+}
+
+/* By code: believed when it leads to a call. */
+static int step_code(struct walk *walk, const struct rule *rule, unsigned *ret_how)
+{
+	struct walk before = *walk;
+	int rc = step_rule(walk, rule);
+
+	*ret_how = UNWIND_BY_CODE;
+	if (rc == 0 && (!walk->pc || lookup_is_call(walk, walk->pc) != CALL_NO))
+		return STEPPED;
+	if (rc == -EFAULT)
+		return (int)walk->fail;
+	*walk = before;
+	return step_without_cfi(walk, ret_how);
+}
+
+/* STEPPED, or why there is no caller. */
+static int step(struct walk *walk, unsigned *ret_how)
+{
+	struct rule *rule = lookup_rule(walk, walk->pc, walk->exact);
+	int rc;
+
+	*ret_how = UNWIND_BY_CFI;
+	switch (rule->kind) {
+	case RULE_FRAME:
+		if (rule->how == UNWIND_BY_CODE)
+			return step_code(walk, rule, ret_how);
+		rc = step_rule(walk, rule);
+		return rc < 0 ? stop_of(walk, rc) : STEPPED;
+	case RULE_SLOW:
+		rc = lookup_row(walk, rule);
+		if (rc == 0)
+			rc = step_slow(walk, &walk->unwinder->row);
+		return rc < 0 ? stop_of(walk, rc) : STEPPED;
+	case RULE_ROOT:
+		return STOP_ROOT;
+	case RULE_BAD:
+		return STOP_BAD_CFI;
+	default:
+		if ((rule->flags & RULE_NO_RETURN) && !walk->regs[walk->arch->fp])
+			return STOP_ROOT;
+		return step_without_cfi(walk, ret_how);
+	}
+}
+
+static void emit(struct walk *walk, unsigned how)
+{
+	struct unwind_result *out = walk->out;
+
+	out->addrs[out->count] = walk->pc;
+	if (out->hows)
+		out->hows[out->count] = (uint8_t)(how | (walk->exact ? UNWIND_EXACT : 0));
+	out->counts[how]++;
+	out->count++;
+}
+
+static bool is_user_code(const struct walk *walk, uint64_t pc)
+{
+	/* Neither in the page that is never mapped nor in the kernel's half. */
+	return pc >= MEMORY_PAGE && !(pc >> 63) && walk->arch;
+}
+
+static enum stack_stop climb(struct walk *walk)
+{
+	struct unwind_result *out = walk->out;
+	uint32_t limit = walk->in->depth_limit ? walk->in->depth_limit : UNWIND_DEPTH_MAX;
+	unsigned how = UNWIND_LEAF;
+
+	limit = limit < out->cap ? limit : out->cap;
+	if (!limit)
+		return STOP_DEPTH;
+	for (;;) {
+		bool copy_only = walk->late != LATE_GOOD;
+		int rc;
+
+		emit(walk, how);
+		out->stop_addr = walk->pc;
+		rc = step(walk, &how);
+		if (copy_only)
+			walk->sure_count = out->count;
+		if (rc != STEPPED)
+			return (enum stack_stop)rc;
+		if (!walk->pc)
+			return STOP_ROOT;
+		if (!is_user_code(walk, walk->pc))
+			return STOP_BAD_CFI;
+		if (out->count == limit)
+			return STOP_DEPTH;
+	}
+}
+
+static void result_edges(const struct walk *walk, struct unwind_result *out)
+{
+	uint32_t n = walk->edge_total < 2 ? walk->edge_total : 2;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct edge *edge = &walk->edges[(walk->edge_total - n + i) & 1];
+
+		out->edges[i] = (struct unwind_edge){edge->cfa, edge->slot, edge->value};
+	}
+	out->edge_count = n;
+}
+
+static void finish(struct walk *walk, struct unwind_result *out)
+{
+	const struct mapping *mapping;
+
+	if (!memory_still_good(walk)) {
+		/* It changed under our hands: only what the copy told stays. */
+		walk->late = LATE_BAD;
+		out->count = walk->sure_count;
+		out->stop = STOP_COPY_EXHAUSTED;
+		out->stop_addr = out->count ? out->addrs[out->count - 1] : 0;
+	}
+	out->late = walk->late == LATE_GOOD;
+	out->late_refused = walk->late == LATE_BAD;
+	if (out->stop == STOP_COPY_EXHAUSTED || out->stop == STOP_UNREADABLE)
+		out->stop_read = walk->fail_addr;
+	mapping = target_find(walk->in->target, walk->in->process, out->stop_addr);
+	out->stop_dso = mapping ? mapping->dso : TARGET_NONE;
+	result_edges(walk, out);
+}
+
+void unwind_run(struct unwinder *unwinder, const struct unwind_input *input,
+	struct unwind_result *result)
+{
+	struct walk walk;
+
+	*result = (struct unwind_result){
+		.addrs = result->addrs, .hows = result->hows, .cap = result->cap};
+	result->stop = STOP_NO_USER;
+	result->stop_dso = TARGET_NONE;
+	if (!walk_begin(&walk, unwinder, input, result))
+		return;
+	result->stop = climb(&walk);
+	unwinder->stats.frames += result->count;
+	finish(&walk, result);
+}

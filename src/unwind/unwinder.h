@@ -1,0 +1,45 @@
+/* The unwinder's own state, and the parts that the room's files share. */
+#pragma once
+
+#include "unwind/memory.h"
+#include "unwind/modules.h"
+#include "unwind/rules.h"
+
+enum { RULES = 8192 };
+
+struct unwinder {
+	struct modules modules;
+	struct unwind_stats stats;
+	struct cfi_row row; /* of the look-up at hand: large */
+	struct memory memory;
+	struct rule rules[RULES];
+};
+
+/* ---- lookup.c */
+
+/* The rule for an address; valid until the next call. */
+struct rule *lookup_rule(struct walk *walk, uint64_t pc, bool exact);
+
+/* The row for a frame, in unwinder->row. 0, -ENOENT, -EBADMSG, -ENOMEM. */
+int lookup_row(struct walk *walk, const struct rule *rule);
+
+enum call_check {
+	CALL_NO,
+	CALL_YES,
+	CALL_UNKNOWN, /* mapped, but its bytes cannot be had */
+};
+
+/* Is that a return address: mapped, and behind a call instruction? */
+enum call_check lookup_is_call(struct walk *walk, uint64_t addr);
+
+/* ---- step.c */
+
+/*
+ * From the frame at hand to its caller, by one way. 0: walk->regs, pc, exact are the caller's.
+ * -EBADMSG: the rule leads nowhere; -EFAULT: memory (walk->fail). On failure the frame may be
+ * half changed.
+ */
+int step_rule(struct walk *walk, const struct rule *rule);
+int step_slow(struct walk *walk, const struct cfi_row *row);
+int step_fp(struct walk *walk);
+int step_scan(struct walk *walk);
