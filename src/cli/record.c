@@ -164,6 +164,14 @@ static int set_cgroup(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_wait_name(void *ctx, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "the name is empty");
+	((struct options *)ctx)->record.wait_name = value;
+	return 0;
+}
+
 static int set_control(void *ctx, const char *value, struct error *err)
 {
 	(void)err;
@@ -278,6 +286,8 @@ static const struct cli_option record_table[] = {
 	{'G', "cgroup", "PATH",
 		"all processes of an existing cgroup (v2), of a container for example",
 		set_cgroup},
+	{0, "wait-name", "NAME", "the next process that execs into a command of this name",
+		set_wait_name},
 	{0, "control", "fifo:CTL[,ACK]",
 		"take enable, disable, ping and stop from a fifo (or fd:N[,M]) while it runs; "
 		"SIGUSR2 does the first two by turns",
@@ -373,7 +383,7 @@ static int targets_check(const struct options *options)
 {
 	const struct record_options *record = &options->record;
 	uint32_t kinds = !!record->command + !!record->pid_count + !!record->tid_count +
-			 !!record->system_wide + !!record->cgroup;
+			 !!record->system_wide + !!record->cgroup + !!record->wait_name;
 
 	if (options->record.frequency_hz && options->record.period) {
 		cli_say("-F and -c exclude each other: a rate, or a fixed number of events");

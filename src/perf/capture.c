@@ -45,7 +45,7 @@ struct capture {
 	struct ring *rings;
 	uint32_t ring_count, ring_cap;
 	uint32_t pages, fd_count;
-	bool negotiated, redirected;
+	bool negotiated, redirected, wake_at_once;
 	uint64_t capped_hz;
 	struct wick_layout layout;
 };
@@ -134,6 +134,7 @@ int capture_new(
 		capture->event_count = count;
 		capture->sampling_count = options->event_count;
 		capture->pages = options->pages;
+		capture->wake_at_once = options->wake_at_once;
 		rc = 0;
 	}
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
@@ -346,8 +347,10 @@ static int event_attach(struct capture *capture, struct event_fds *event,
 	uint32_t ring = 0;
 	int rc;
 
-	attr.wakeup_events =
-		capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4; /* watermark */
+	/* The watermark, in bytes. */
+	attr.wakeup_events = capture->wake_at_once
+				     ? 1
+				     : capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4;
 	fd = perf_open(&attr, to->pid, cpu, -1, to->flags);
 	if (fd < 0)
 		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);

@@ -44,6 +44,7 @@ struct capture_options {
 	bool no_idle;	     /* the idle task is not sampled */
 	bool sideband_event; /* the side-band has an event of its own, so that the others may
 				rest */
+	bool wake_at_once;   /* poll() returns for every record, not for a quarter of a ring */
 };
 
 /* Allocates; opens nothing. */

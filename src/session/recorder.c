@@ -27,6 +27,7 @@
 #include "session/resolve.h"
 #include "session/synth.h"
 #include "session/targets.h"
+#include "session/waitname.h"
 #include "symbolize/symbolize.h"
 #include "target/target.h"
 
@@ -53,6 +54,8 @@ struct span {
 
 struct recorder {
 	const struct record_options *options;
+	struct record_options waited; /* with --wait-name: the options, and the process */
+	int32_t waited_pid;
 	struct recorded *out;
 	struct error *err;
 	struct proc proc;
@@ -601,6 +604,25 @@ static int choose_cpus(struct recorder *r)
 	return 0;
 }
 
+static int wait_name(struct recorder *r)
+{
+	bool exact;
+
+	r->waited_pid = wait_for_name(&r->proc, &r->cpus, r->options->wait_name,
+		r->options->signal_fd, &exact, r->err);
+	if (r->waited_pid < 0)
+		return r->waited_pid;
+	if (!exact)
+		note(r, "the process was found in /proc some milliseconds after its start; "
+			"root or "
+			"CAP_PERFMON sees its exec");
+	r->waited = *r->options;
+	r->waited.pids = &r->waited_pid;
+	r->waited.pid_count = 1;
+	r->options = &r->waited;
+	return 0;
+}
+
 static int recorder_start(struct recorder *r)
 {
 	const struct record_options *options = r->options;
@@ -617,8 +639,10 @@ static int recorder_start(struct recorder *r)
 		rc = control_open(&r->control, options->control, r->err);
 	if (rc == 0)
 		rc = events_choose(&r->events, options, quality_of(r), r->err);
+	if (rc == 0 && options->wait_name)
+		rc = wait_name(r);
 	if (rc == 0)
-		rc = targets_open(&r->targets, options, &r->proc, &r->events, &r->cpus,
+		rc = targets_open(&r->targets, r->options, &r->proc, &r->events, &r->cpus,
 			quality_of(r), r->err);
 	if (rc == 0)
 		rc = make_file(r);

@@ -22,12 +22,13 @@ struct record_options {
 		*events; /* as spec_parse() takes them; none: the best that delivers */
 	uint32_t event_count;
 	uint64_t frequency_hz, period; /* both 0: RECORD_DEFAULT_HZ */
-	uint32_t pages;	    /* of a ring's data, a power of two; 0: what is sensible here */
-	bool system_wide;   /* all processes on the CPUs */
-	const char *cgroup; /* all processes of an existing cgroup; NULL: none */
-	const char *cpus;   /* "0-3,8": only these; NULL: all that are online */
-	bool inherit_only;  /* follow a command by inheritance even where a cgroup could be had
-			     */
+	uint32_t pages;	       /* of a ring's data, a power of two; 0: what is sensible here */
+	bool system_wide;      /* all processes on the CPUs */
+	const char *cgroup;    /* all processes of an existing cgroup; NULL: none */
+	const char *wait_name; /* the next process that execs into this; NULL: none */
+	const char *cpus;      /* "0-3,8": only these; NULL: all that are online */
+	bool inherit_only; /* follow a command by inheritance even where a cgroup could be had
+			    */
 	uint64_t duration_ns; /* 0: until the target ends */
 	uint64_t delay_ns;    /* begin to sample so long after the start */
 	bool start_paused;    /* begin to sample when told */
