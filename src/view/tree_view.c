@@ -146,7 +146,7 @@ static bool in_kernel(const struct tree_view *view, uint32_t node)
 		       view->profile->modules[module].kind == MODULE_KMODULE);
 }
 
-/* tree_name() with the mark that report.c has put behind inlined functions taken off again. */
+/* tree_name() with the mark that report_write.c has put behind inlined functions taken off again. */
 static void split_name(const struct tree_view *view, uint32_t node, struct strbuf *ret_name,
 	struct shown_name *ret_shown)
 {
