@@ -4,9 +4,6 @@
 #include <locale.h>
 #include <string.h>
 
-const struct cli_command *const cli_commands[] = {
-	&cli_record, &cli_report, &cli_script, &cli_export, NULL};
-
 static void usage(FILE *out)
 {
 	fputs("usage: wick COMMAND [options] ...\n\n"
