@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/fileio.h"
 #include "perfdata/perfdata_internal.h"
-#include "tests/unit_test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+#include "tests/unit_test.h"
+
 #include "perfdata/made_files_test.h"
 
 #include <errno.h>
@@ -6,19 +8,13 @@
 
 /* ---- making files */
 
-static char *temp_dir(void)
-{
-	char *dir = strdup("/tmp/wick-perfdata-XXXXXX");
-
-	assert_non_null(dir);
-	assert_non_null(mkdtemp(dir));
-	return dir;
-}
+#define TEMP_DIR "/tmp/wick-perfdata-XXXXXX"
 
 static const char *in_dir(const char *dir, const char *name)
 {
 	static char path[300];
 
+	assert_non_null(dir);
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return path;
 }
@@ -137,8 +133,8 @@ static void check_features(const struct perfdata_features *f)
 
 static void what_is_written_is_read(void **state)
 {
-	cleanup_free char *dir = temp_dir();
-	const char *path = in_dir(dir, "perf.data");
+	char dir[] = TEMP_DIR;
+	const char *path = in_dir(mkdtemp(dir), "perf.data");
 	struct perfdata_reader *reader;
 	const struct perfdata_info *info;
 	struct seen seen;
@@ -169,8 +165,8 @@ static void what_is_written_is_read(void **state)
 
 static void a_cut_file_is_read_up_to_the_cut(void **state)
 {
-	cleanup_free char *dir = temp_dir();
-	const char *path = in_dir(dir, "perf.data");
+	char dir[] = TEMP_DIR;
+	const char *path = in_dir(mkdtemp(dir), "perf.data");
 	cleanup_with(strbuf_done) struct strbuf file = {0};
 	uint32_t last = 0;
 	uint64_t data, data_end;
@@ -210,8 +206,8 @@ static void a_cut_file_is_read_up_to_the_cut(void **state)
 
 static void flipped_bits_do_no_harm(void **state)
 {
-	cleanup_free char *dir = temp_dir();
-	const char *path = in_dir(dir, "perf.data");
+	char dir[] = TEMP_DIR;
+	const char *path = in_dir(mkdtemp(dir), "perf.data");
 	cleanup_with(strbuf_done) struct strbuf file = {0};
 
 	(void)state;
@@ -235,8 +231,8 @@ static void a_killed_recording_is_read_to_the_end_of_the_file(void **state)
 {
 	const struct perfdata_writer_options options = {
 		.events = test_events, .event_count = 2, .owner_uid = -1, .owner_gid = -1};
-	cleanup_free char *dir = temp_dir();
-	const char *path = in_dir(dir, "perf.data");
+	char dir[] = TEMP_DIR;
+	const char *path = in_dir(mkdtemp(dir), "perf.data");
 	struct perfdata_writer_options with_path = options;
 	struct perfdata_writer *writer;
 	struct perfdata_reader *reader;
@@ -262,8 +258,8 @@ static void a_killed_recording_is_read_to_the_end_of_the_file(void **state)
 
 static void an_empty_recording_was_not_killed(void **state)
 {
-	cleanup_free char *dir = temp_dir();
-	const char *path = in_dir(dir, "perf.data");
+	char dir[] = TEMP_DIR;
+	const char *path = in_dir(mkdtemp(dir), "perf.data");
 	struct perfdata_reader *reader;
 	struct error err;
 
@@ -280,8 +276,8 @@ static void an_empty_recording_was_not_killed(void **state)
 
 static void a_record_of_impossible_size_ends_the_data(void **state)
 {
-	cleanup_free char *dir = temp_dir();
-	const char *path = in_dir(dir, "perf.data");
+	char dir[] = TEMP_DIR;
+	const char *path = in_dir(mkdtemp(dir), "perf.data");
 	cleanup_with(strbuf_done) struct strbuf file = {0};
 	const uint16_t sizes[] = {0, 7, 65535};
 	uint64_t data;
@@ -339,14 +335,15 @@ static void what_is_no_perf_data_is_named(void **state)
 
 static void the_old_file_is_kept_and_links_are_not_followed(void **state)
 {
-	cleanup_free char *dir = temp_dir();
-	cleanup_free char *path = strdup(in_dir(dir, "perf.data"));
-	cleanup_free char *old = strdup(in_dir(dir, "perf.data.old"));
-	cleanup_free char *victim = strdup(in_dir(dir, "victim"));
+	char dir[] = TEMP_DIR, path[100], old[100], victim[100];
 	struct stat st;
 	int fd;
 
 	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/perf.data", dir);
+	snprintf(old, sizeof(old), "%s/perf.data.old", dir);
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
 	write_file(path, 10, 32, NULL);
 	assert_int_equal(lstat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);

@@ -1,4 +1,6 @@
 #include "config.h"
+#include "tests/unit_test.h"
+
 #include "perfdata/made_files_test.h"
 
 #include <errno.h>

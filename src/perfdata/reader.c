@@ -285,7 +285,7 @@ static int parse_header(
 
 static int open_file(struct perfdata_reader *reader, struct error *err)
 {
-	struct file_header header;
+	struct file_header header = {0};
 	int rc = parse_header(reader, &header, err);
 
 	if (rc == 0 && !reader->source.seekable)

@@ -75,9 +75,9 @@ static int stored_header(struct perfdata_reader *reader, struct found *found, st
 	struct bytes b = bytes_of(source->buf + source->at, source_left(source));
 	uint16_t misc;
 
+	*found = (struct found){.offset = source_offset(source), .stored = true};
 	if (rc < 0)
 		return read_failed(reader, rc, err);
-	*found = (struct found){.offset = source_offset(source), .stored = true};
 	if (!bytes_left(&b)) {
 		reader->finished = true;
 		if (reader->declared_end != UINT64_MAX && found->offset < reader->declared_end)

@@ -80,8 +80,8 @@ static void a_write_that_is_cut_ends_at_a_whole_record(void **state)
 	const struct rlimit limited = {1000003, RLIM_INFINITY};
 	char path[] = "/tmp/wick-writer-XXXXXX";
 	struct rlimit old;
-	unsigned failures;
-	int fd = mkstemp(path), finish, n, rc;
+	unsigned failures = 0;
+	int fd = mkstemp(path), finish = 0, n, rc;
 	void (*old_handler)(int) = signal(SIGXFSZ, SIG_IGN);
 
 	(void)state;
@@ -105,8 +105,8 @@ static void a_write_that_is_cut_ends_at_a_whole_record(void **state)
 static int on_a_full_disk(void)
 {
 	char dir[] = "/tmp/wick-full-XXXXXX", path[64];
-	unsigned failures;
-	int finish, rc, n;
+	unsigned failures = 0;
+	int finish = 0, rc, n;
 
 	if (!mkdtemp(dir))
 		return 77;
