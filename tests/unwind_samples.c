@@ -1,0 +1,216 @@
+/*
+ * Samples a command, unwinds every sample and prints the stacks, for the tests of the unwinder:
+ *
+ *     unwind-samples [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-u] [-r REPEAT] -- COMMAND...
+ *
+ *     sample PID TID STOP late|- dso
+ *     	ADDR HOW symbol module
+ *     (an empty line)
+ *
+ * and at the end "stats ..." lines; with -r, every stack is unwound so often again and the time
+ * and the number of allocations are told. Exit status 77: perf events are not allowed here.
+ */
+#include "object/elf_symbols.h"
+#include "tests/unwind_collect.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FRAMES = UNWIND_DEPTH_MAX, SKIPPED = 77 };
+
+struct named {
+	bool tried, open;
+	struct elf elf;
+	struct elf_symbols symbols;
+};
+
+struct dump {
+	struct unwinder *unwinder;
+	struct named *named; /* by dso */
+	uint32_t named_count;
+	unsigned repeat;
+	bool quiet;
+	uint64_t stops[STOP_COUNT], counts[UNWIND_HOW_COUNT], samples, frames;
+	uint64_t warm_ns, warm_frames, cold_ns;
+	uint64_t addrs[FRAMES];
+	uint8_t hows[FRAMES];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static const char *name_of(
+	struct dump *dump, const struct target *target, const struct mapping *m, uint64_t addr)
+{
+	struct named *named;
+	const struct symbol *symbol;
+	uint64_t vaddr;
+
+	if (m->dso >= dump->named_count) {
+		dump->named = realloc(dump->named, (m->dso + 1) * sizeof(*dump->named));
+		if (!dump->named)
+			abort();
+		memset(dump->named + dump->named_count, 0,
+			(m->dso + 1 - dump->named_count) * sizeof(*dump->named));
+		dump->named_count = m->dso + 1;
+	}
+	named = &dump->named[m->dso];
+	if (!named->tried) {
+		named->tried = true;
+		named->open = collected_module_open(NULL, target, m->dso, &named->elf) >= 0 &&
+			      elf_symbols_load(&named->elf, NULL, &named->symbols) >= 0;
+	}
+	if (!named->open || !elf_foff_to_vaddr(named->elf.segments, named->elf.segment_count,
+				    addr - m->start + m->pgoff, &vaddr))
+		return "?";
+	symbol = symtab_find(&named->symbols.table, vaddr);
+	return symbol ? named->symbols.table.names + symbol->name : "?";
+}
+
+static void print_stack(struct dump *dump, const struct wick_record *sample,
+	const struct target *target, uint32_t process, const struct unwind_result *r)
+{
+	static const char *const hows[] = {"leaf", "cfi", "code", "fp", "scan"};
+	const struct mapping *stop = target_find(target, process, r->stop_addr);
+
+	printf("sample %u %u %d %s %s\n", sample->id.pid, sample->id.tid, (int)r->stop,
+		r->late ? "late" : "-",
+		stop ? strings_get(&target->strings, target->dsos[stop->dso].key.path) : "-");
+	for (uint32_t i = 0; i < r->count; i++) {
+		uint64_t look = r->addrs[i] - !(r->hows[i] & UNWIND_EXACT);
+		const struct mapping *m = target_find(target, process, look);
+
+		printf("\t%" PRIx64 " %s%s %s %s\n", r->addrs[i],
+			hows[r->hows[i] & UNWIND_HOW_MASK],
+			r->hows[i] & UNWIND_EXACT ? "!" : "",
+			m ? name_of(dump, target, m, look) : "?",
+			m ? strings_get(&target->strings, target->dsos[m->dso].key.path) : "-");
+	}
+	puts("");
+}
+
+static void unwind_one(void *ctx, const struct wick_record *sample, const struct target *target,
+	uint32_t process)
+{
+	struct dump *dump = ctx;
+	struct unwind_input in = {
+		.arch = UNWIND_X86_64,
+		.target = target,
+		.process = process,
+		.regs = &sample->sample.regs_user,
+		.stack = sample->sample.stack,
+		.stack_bytes = sample->sample.stack_bytes,
+	};
+	struct unwind_result r = {.addrs = dump->addrs, .hows = dump->hows, .cap = FRAMES};
+	uint64_t start = now_ns();
+
+	unwind_run(dump->unwinder, &in, &r);
+	dump->cold_ns += now_ns() - start;
+	dump->stops[r.stop]++;
+	for (int i = 0; i < UNWIND_HOW_COUNT; i++)
+		dump->counts[i] += r.counts[i];
+	dump->frames += r.count;
+	dump->samples++;
+	if (!dump->quiet)
+		print_stack(dump, sample, target, process, &r);
+	start = now_ns();
+	for (unsigned i = 0; i < dump->repeat; i++) {
+		unwind_run(dump->unwinder, &in, &r);
+		dump->warm_frames += r.count;
+	}
+	dump->warm_ns += now_ns() - start;
+}
+
+static void print_totals(const struct dump *dump, const struct collection *collection)
+{
+	struct unwind_stats stats;
+
+	unwinder_stats(dump->unwinder, &stats);
+	printf("stats samples %" PRIu64 " of %u lost %" PRIu64 " frames %" PRIu64 "\n",
+		dump->samples, collection_samples(collection), collection_lost(collection),
+		dump->frames);
+	printf("stats stops");
+	for (int i = 0; i < STOP_COUNT; i++)
+		if (dump->stops[i])
+			printf(" | %s: %" PRIu64, quality_stop_name((enum stack_stop)i),
+				dump->stops[i]);
+	printf("\nstats how leaf %" PRIu64 " cfi %" PRIu64 " code %" PRIu64 " fp %" PRIu64
+	       " scan %" PRIu64 "\n",
+		dump->counts[0], dump->counts[1], dump->counts[2], dump->counts[3],
+		dump->counts[4]);
+	printf("stats cache hits %" PRIu64 " rechecked %" PRIu64 " misses %" PRIu64
+	       " modules %" PRIu64 " tables %zu\n",
+		stats.hits, stats.rechecked, stats.misses, stats.modules_opened,
+		stats.tables_bytes);
+	printf("stats first %.0f ns a sample\n",
+		dump->samples ? (double)dump->cold_ns / (double)dump->samples : 0);
+	if (dump->warm_frames)
+		printf("stats warm %.1f ns a frame\n",
+			(double)dump->warm_ns / (double)dump->warm_frames);
+}
+
+int main(int argc, char **argv)
+{
+	struct unwinder_options options = {
+		.open_module = collected_module_open, .close_module = collected_module_close};
+	struct collect_options collect_options = {
+		.hz = 999, .stack_bytes = 32768, .samples_max = 5000, .quiet = 1};
+	static struct dump dump;
+	struct collection *collection;
+	struct target target = {0};
+	int rc, opt;
+
+	while ((opt = getopt(argc, argv, "+F:s:n:r:uq")) != -1) {
+		unsigned long number = optarg ? strtoul(optarg, NULL, 0) : 0;
+
+		if (opt == 'F')
+			collect_options.hz = number;
+		else if (opt == 's')
+			collect_options.stack_bytes = (uint32_t)number;
+		else if (opt == 'n')
+			collect_options.samples_max = (uint32_t)number;
+		else if (opt == 'r')
+			dump.repeat = (unsigned)number;
+		else if (opt == 'u')
+			collect_options.user_only = true;
+		else if (opt == 'q')
+			dump.quiet = true;
+		else
+			return 2;
+	}
+	if (optind == argc)
+		return 2;
+	collect_options.argv = argv + optind;
+	rc = collect(&collect_options, &collection);
+	if (rc < 0) {
+		fprintf(stderr, "unwind-samples: cannot sample: %s\n", strerror(-rc));
+		return rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? SKIPPED : 1;
+	}
+	if (unwinder_new(&options, &dump.unwinder) < 0)
+		return 1;
+	collection_replay(collection, &target, unwind_one, &dump);
+	print_totals(&dump, collection);
+	unwinder_free(dump.unwinder);
+	collection_free(collection);
+	target_done(&target);
+	for (uint32_t i = 0; i < dump.named_count; i++) {
+		if (dump.named[i].open) {
+			elf_symbols_done(&dump.named[i].symbols);
+			collected_module_close(NULL, i, &dump.named[i].elf);
+		}
+	}
+	free(dump.named);
+	return 0;
+}
