@@ -11,7 +11,12 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-enum { EVENTS_MAX = 32, TARGETS_MAX = 4096, ZSTD_LEVEL_DEFAULT = 1 };
+enum {
+	EVENTS_MAX = 32,
+	TARGETS_MAX = 4096,
+	ZSTD_LEVEL_DEFAULT = 1,
+	STACK_BYTES_MOST = 63 << 10
+};
 
 struct options {
 	struct record_options record;
@@ -217,6 +222,42 @@ static int set_compression(void *ctx, const char *value, struct error *err)
 	return error_set(err, -EINVAL, "'%.40s' is not none, zstd or zstd:LEVEL", value);
 }
 
+static int stack_bytes_parse(const char *text, uint32_t *ret_bytes, struct error *err)
+{
+	uint64_t bytes;
+	int rc = cli_number(text, 1024, STACK_BYTES_MOST, &bytes, err);
+
+	if (rc == 0)
+		*ret_bytes = (uint32_t)(bytes + 7) / 8 * 8;
+	return rc;
+}
+
+static int set_stack_bytes(void *ctx, const char *value, struct error *err)
+{
+	return stack_bytes_parse(value, &((struct options *)ctx)->record.stack_bytes, err);
+}
+
+static int set_call_graph(void *ctx, const char *value, struct error *err)
+{
+	static const char *const names[] = {"auto", "dwarf", "fp", "none"};
+	static const enum record_stacks stacks[] = {
+		RECORD_STACKS_AUTO, RECORD_STACKS_DWARF, RECORD_STACKS_FP, RECORD_STACKS_NONE};
+	struct record_options *record = &((struct options *)ctx)->record;
+	size_t len = strcspn(value, ",");
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strlen(names[i]) != len || memcmp(names[i], value, len) != 0)
+			continue;
+		record->stacks = stacks[i];
+		if (!value[len])
+			return 0;
+		if (record->stacks == RECORD_STACKS_DWARF)
+			return stack_bytes_parse(value + len + 1, &record->stack_bytes, err);
+	}
+	return error_set(
+		err, -EINVAL, "'%.40s' is not auto, fp, dwarf, dwarf,BYTES or none", value);
+}
+
 static int set_source(void *ctx, const char *value, struct error *err)
 {
 	(void)ctx;
@@ -277,6 +318,12 @@ static const struct cli_option record_table[] = {
 	{'m', "mmap-pages", "PAGES", "size of each CPU's ring buffer, a power of two",
 		set_pages},
 	{'d', "duration", "SECONDS", "end after this time", set_duration},
+	{0, "call-graph", "HOW",
+		"auto: complete stacks, unwound from copies of registers and stack; fp: the "
+		"kernel's frame-pointer chains; dwarf[,BYTES]; none",
+		set_call_graph},
+	{0, "stack-bytes", "BYTES", "of the stack to copy with each sample; default 16384",
+		set_stack_bytes},
 	{'D', "delay", "MSEC",
 		"begin to sample so long after the start; -1: only when told, by SIGUSR2 or "
 		"--control",

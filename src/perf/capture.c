@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { FDS_LIMIT = 1 << 20, RINGS_LIMIT = 4096 };
+enum { FDS_LIMIT = 1 << 20, RINGS_LIMIT = 4096, WAKE_STACKS = 32 };
 
 struct capture_fd {
 	int fd;
@@ -85,6 +85,15 @@ static void attr_common(const struct capture_options *options, struct perf_event
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
 			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->flags |= ATTR_SAMPLE_ID_ALL | ATTR_WATERMARK | ATTR_USE_CLOCKID;
+	if (options->no_callchain)
+		attr->sample_type &= ~PERF_SAMPLE_CALLCHAIN;
+	if (options->user_regs) {
+		/* Else the kernel walks a garbage frame-pointer chain for every sample, too. */
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->flags |= ATTR_EXCLUDE_CALLCHAIN_USER;
+		attr->sample_regs_user = options->user_regs;
+		attr->sample_stack_user = options->stack_bytes;
+	}
 	if (!options->per_cpu)
 		attr->flags |= ATTR_INHERIT;
 	attr->clockid = CLOCK_MONOTONIC;
@@ -339,6 +348,20 @@ struct attach_to {
 	unsigned long flags;
 };
 
+/*
+ * When poll() returns: a quarter of a ring. With copied stacks sooner, since what lies deeper
+ * than the copy is read from the target afterwards, and the sooner the better.
+ */
+static uint32_t watermark_bytes(const struct capture *capture)
+{
+	uint32_t quarter = capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4;
+	uint32_t stacks = capture->events[0].attr.sample_stack_user * WAKE_STACKS;
+
+	if (capture->wake_at_once)
+		return 1;
+	return stacks && stacks < quarter ? stacks : quarter;
+}
+
 static int event_attach(struct capture *capture, struct event_fds *event,
 	const struct attach_to *to, int cpu, struct error *err)
 {
@@ -347,10 +370,7 @@ static int event_attach(struct capture *capture, struct event_fds *event,
 	uint32_t ring = 0;
 	int rc;
 
-	/* The watermark, in bytes. */
-	attr.wakeup_events = capture->wake_at_once
-				     ? 1
-				     : capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4;
+	attr.wakeup_events = watermark_bytes(capture);
 	fd = perf_open(&attr, to->pid, cpu, -1, to->flags);
 	if (fd < 0)
 		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);

@@ -44,7 +44,12 @@ struct capture_options {
 	bool no_idle;	     /* the idle task is not sampled */
 	bool sideband_event; /* the side-band has an event of its own, so that the others may
 				rest */
-	bool wake_at_once;   /* poll() returns for every record, not for a quarter of a ring */
+	bool no_callchain;   /* only where the thread was */
+	/* Copied with each sample, in place of the kernel's frame-pointer chain of the user
+	 * part. */
+	uint64_t user_regs;   /* mask; 0: none */
+	uint32_t stack_bytes; /* a multiple of 8 */
+	bool wake_at_once;    /* poll() returns for every record, not for a quarter of a ring */
 };
 
 /* Allocates; opens nothing. */

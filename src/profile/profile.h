@@ -35,6 +35,9 @@ enum module_kind {
 	MODULE_MARKER, /* holds the frames that are no code: [unknown], [truncated: ...] */
 };
 
+/* The path of the MODULE_ANON that takes the addresses that lie in no mapping at all. */
+#define MODULE_UNMAPPED "[unknown]"
+
 struct module {
 	enum module_kind kind;
 	uint32_t path; /* string; as the record has it */

@@ -206,10 +206,8 @@ static void decode_trailer(uint64_t type, struct bytes b, struct wick_sample_id 
 		id->id = bytes_u64(&b);
 	if (type & PERF_SAMPLE_STREAM_ID)
 		id->stream_id = bytes_u64(&b);
-	if (type & PERF_SAMPLE_CPU) {
-		id->cpu = bytes_u32(&b);
-		bytes_skip(&b, 4);
-	}
+	if (type & PERF_SAMPLE_CPU)
+		decode_pair(&b, &id->cpu, &id->cpu_reserved);
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		id->id = bytes_u64(&b);
 }

@@ -187,7 +187,7 @@ static void encode_trailer(uint64_t type, const struct wick_sample_id *id, struc
 	if (type & PERF_SAMPLE_STREAM_ID)
 		out_u64(o, id->stream_id);
 	if (type & PERF_SAMPLE_CPU)
-		out_pair(o, id->cpu, 0);
+		out_pair(o, id->cpu, id->cpu_reserved);
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		out_u64(o, id->id);
 }

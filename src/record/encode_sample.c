@@ -54,7 +54,7 @@ static void encode_who(uint64_t type, const struct wick_record *record, struct o
 	if (type & PERF_SAMPLE_STREAM_ID)
 		out_u64(o, id->stream_id);
 	if (type & PERF_SAMPLE_CPU)
-		out_pair(o, id->cpu, 0);
+		out_pair(o, id->cpu, id->cpu_reserved);
 	if (type & PERF_SAMPLE_PERIOD)
 		out_u64(o, sample->period);
 }

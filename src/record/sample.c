@@ -87,7 +87,7 @@ static void decode_who(uint64_t type, struct bytes *b, struct wick_record *recor
 		id->stream_id = bytes_u64(b);
 	if (type & PERF_SAMPLE_CPU) {
 		id->cpu = bytes_u32(b);
-		bytes_skip(b, 4);
+		id->cpu_reserved = bytes_u32(b);
 	}
 	if (type & PERF_SAMPLE_PERIOD)
 		sample->period = bytes_u64(b);

@@ -197,6 +197,7 @@ static void same_field(const struct wick_layout *layout, uint64_t bit,
 		break;
 	case PERF_SAMPLE_CPU:
 		assert_int_equal(want->id.cpu, got->id.cpu);
+		assert_int_equal(want->id.cpu_reserved, got->id.cpu_reserved);
 		break;
 	case PERF_SAMPLE_PERIOD:
 		assert_int_equal(a->period, b->period);

@@ -1,28 +1,18 @@
 /*
- * A sample's way: thread -> process -> for each chain entry its mapping -> frame -> stack.
- *
- * Chain entries repeat from sample to sample, so a direct-mapped cache remembers the frame of
- * (address, process, generation of its maps): a hit is a comparison, a miss is a binary search
- * in the maps and a hash lookup in the frames.
+ * A sample's way: thread -> process -> its chain (unwound, where it brings registers and a
+ * piece of the stack) -> a frame for each entry -> stack.
  */
 #include "session/apply.h"
 
 #include "abi/perf_abi.h"
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "session/frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CACHE_SLOTS = 8192, THROTTLE_CPUS = 4096, MODULES_LIMIT = 1 << 24 };
-
-struct cache_slot {
-	uint64_t ip_and_caller; /* ip rotated by one, the caller bit below */
-	uint32_t process, generation;
-	uint32_t frame_plus_1;
-};
+enum { THROTTLE_CPUS = 4096 };
 
 struct throttle {
 	uint64_t since; /* 0: not throttled */
@@ -32,21 +22,17 @@ struct apply {
 	struct apply_options options;
 	struct target *target;
 	struct profile *profile;
-	uint32_t *modules; /* of the profile, by the target's dso id; PROFILE_NONE: not made */
-	uint32_t module_cap, module_count;
-	uint32_t unknown_module, kernel_module;
-	uint8_t *roots; /* by frame: 0 not asked, 1 no, 2 yes */
-	uint32_t roots_cap;
+	struct frames *frames;
 	uint64_t first_ns, newest_ns;
 	struct throttle throttles[THROTTLE_CPUS];
-	struct cache_slot cache[CACHE_SLOTS];
-	uint32_t frames[APPLY_DEPTH_MAX]; /* of the sample at hand, leaf first */
+	uint32_t chain[APPLY_DEPTH_MAX]; /* frames of the sample at hand, leaf first */
 	uint32_t frame_count;
 };
 
 int apply_new(const struct apply_options *options, struct apply **ret_apply)
 {
 	struct apply *apply = calloc(1, sizeof(*apply));
+	int rc;
 
 	if (!apply)
 		return -ENOMEM;
@@ -55,7 +41,12 @@ int apply_new(const struct apply_options *options, struct apply **ret_apply)
 		apply->options.kernel_depth_limit = 127;
 	apply->target = options->target;
 	apply->profile = options->profile;
-	apply->unknown_module = apply->kernel_module = PROFILE_NONE;
+	rc = frames_new(options->target, options->profile, options->is_root, options->ctx,
+		&apply->frames);
+	if (rc < 0) {
+		free(apply);
+		return rc;
+	}
 	*ret_apply = apply;
 	return 0;
 }
@@ -64,156 +55,32 @@ void apply_free(struct apply *apply)
 {
 	if (!apply)
 		return;
-	free(apply->modules);
-	free(apply->roots);
+	frames_free(apply->frames);
 	free(apply);
 }
 
-/* ---- modules and frames */
+/* ---- stacks */
 
-static enum module_kind module_kind_of(enum dso_kind kind)
-{
-	switch (kind) {
-	case DSO_FILE:
-		return MODULE_FILE;
-	case DSO_KERNEL:
-		return MODULE_KERNEL;
-	case DSO_KMODULE:
-		return MODULE_KMODULE;
-	case DSO_VDSO:
-		return MODULE_VDSO;
-	case DSO_ANON:
-		break;
-	}
-	return MODULE_ANON;
-}
+/* What a chain looked like. */
+struct chain_shape {
+	uint32_t user_frames;
+	bool has_chain;
+};
 
-static int named_module(
-	struct apply *apply, enum module_kind kind, const char *name, uint32_t *cached)
-{
-	struct module module = {.kind = kind};
-	int rc;
-
-	if (*cached != PROFILE_NONE)
-		return 0;
-	rc = profile_string(apply->profile, name, &module.path);
-	return rc < 0 ? rc : profile_module(apply->profile, &module, cached);
-}
-
-static int dso_module(struct apply *apply, uint32_t dso_id, uint32_t *ret_module)
-{
-	const struct dso *dso = &apply->target->dsos[dso_id];
-	struct module module = {
-		.kind = module_kind_of(dso->key.kind),
-		.build_id_bytes = dso->key.build_id_bytes,
-		.maj = dso->key.maj,
-		.min = dso->key.min,
-		.ino = dso->key.ino,
-		.pid = (int32_t)dso->pid,
-		.map_start = dso->map_start,
-		.map_end = dso->map_end,
-		.reloc = dso->reloc,
-	};
-	int rc;
-
-	if (dso_id < apply->module_count && apply->modules[dso_id] != PROFILE_NONE) {
-		*ret_module = apply->modules[dso_id];
-		return 0;
-	}
-	rc = array_reserve(&apply->modules, &apply->module_cap, (uint64_t)dso_id + 1,
-		sizeof(*apply->modules), MODULES_LIMIT);
-	if (rc < 0)
-		return rc;
-	while (apply->module_count <= dso_id)
-		apply->modules[apply->module_count++] = PROFILE_NONE;
-	memcpy(module.build_id, dso->key.build_id, sizeof(module.build_id));
-	rc = profile_string(apply->profile, strings_get(&apply->target->strings, dso->key.path),
-		&module.path);
-	if (rc == 0)
-		rc = profile_module(apply->profile, &module, &apply->modules[dso_id]);
-	*ret_module = rc < 0 ? PROFILE_NONE : apply->modules[dso_id];
-	return rc;
-}
-
-/* The frame of an address that the cache does not know. */
-static int frame_of(struct apply *apply, uint32_t process, uint64_t ip, bool caller,
-	bool in_kernel, uint32_t *ret_frame)
-{
-	uint64_t probe = ip - (caller && ip), addr = ip;
-	const struct mapping *mapping = in_kernel ? target_find_kernel(apply->target, probe)
-						  : target_find(apply->target, process, probe);
-	uint32_t module;
-	int rc;
-
-	if (mapping) {
-		enum dso_kind kind = apply->target->dsos[mapping->dso].key.kind;
-
-		rc = dso_module(apply, mapping->dso, &module);
-		if (kind == DSO_FILE || kind == DSO_VDSO)
-			addr = ip - mapping->start + mapping->pgoff;
-	} else if (in_kernel) {
-		rc = named_module(
-			apply, MODULE_KERNEL, "[kernel.kallsyms]", &apply->kernel_module);
-		module = apply->kernel_module;
-	} else {
-		rc = named_module(apply, MODULE_ANON, "[unknown]", &apply->unknown_module);
-		module = apply->unknown_module;
-	}
-	if (rc < 0)
-		return rc;
-	return profile_frame(apply->profile, module, addr, caller, ip, ret_frame);
-}
-
-static int frame_push(
+static int chain_entry(
 	struct apply *apply, uint32_t process, uint64_t ip, bool caller, bool in_kernel)
 {
-	uint64_t key = (ip << 1 | ip >> 63) ^ caller;
-	uint32_t owner = in_kernel ? TARGET_NONE : process;
-	uint32_t generation = in_kernel ? 0 : apply->target->processes[process].generation;
-	struct cache_slot *slot = &apply->cache[hash_pair(key, owner) & (CACHE_SLOTS - 1)];
 	uint32_t frame;
 	int rc;
 
 	if (apply->frame_count == APPLY_DEPTH_MAX)
 		return 0;
-	if (slot->frame_plus_1 && slot->ip_and_caller == key && slot->process == owner &&
-		slot->generation == generation) {
-		apply->frames[apply->frame_count++] = slot->frame_plus_1 - 1;
-		return 0;
-	}
-	rc = frame_of(apply, process, ip, caller, in_kernel, &frame);
-	if (rc == -ENOSPC) /* counted in profile.refused */
-		return 0;
-	if (rc < 0)
-		return rc;
-	*slot = (struct cache_slot){key, owner, generation, frame + 1};
-	apply->frames[apply->frame_count++] = frame;
-	return 0;
+	rc = in_kernel ? frames_kernel(apply->frames, ip, caller, &frame)
+		       : frames_user(apply->frames, process, ip, caller, &frame);
+	if (rc == 0)
+		apply->chain[apply->frame_count++] = frame;
+	return rc == -ENOSPC ? 0 : rc; /* counted in profile.refused */
 }
-
-static bool frame_is_root(struct apply *apply, uint32_t frame)
-{
-	uint32_t had = apply->roots_cap;
-
-	if (!apply->options.is_root)
-		return false;
-	if (array_reserve(
-		    &apply->roots, &apply->roots_cap, (uint64_t)frame + 1, 1, UINT32_MAX) < 0)
-		return false;
-	if (apply->roots_cap > had)
-		memset(apply->roots + had, 0, apply->roots_cap - had);
-	if (!apply->roots[frame])
-		apply->roots[frame] =
-			1 + apply->options.is_root(apply->options.ctx, apply->profile, frame);
-	return apply->roots[frame] == 2;
-}
-
-/* ---- stacks */
-
-struct chain_shape {
-	uint32_t user_frames; /* behind the last PERF_CONTEXT_USER */
-	bool has_chain;
-};
 
 static int chain_push(struct apply *apply, uint32_t process, const struct wick_record *record,
 	struct chain_shape *ret_shape)
@@ -222,19 +89,21 @@ static int chain_push(struct apply *apply, uint32_t process, const struct wick_r
 	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	bool in_kernel =
 		mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
+	/* Who only counts needs the outermost frames, to know whether they are roots. */
+	uint64_t first = apply->options.count_only && chain.n > 2 ? chain.n - 2 : 0;
 	bool leaf = true;
 
 	apply->frame_count = 0;
 	*ret_shape = (struct chain_shape){.has_chain = chain.n != 0};
 	if (!chain.n) {
 		ret_shape->user_frames = !in_kernel;
-		return record->sample.ip
-			       ? frame_push(apply, process, record->sample.ip, false, in_kernel)
-			       : 0;
+		return record->sample.ip ? chain_entry(apply, process, record->sample.ip, false,
+						   in_kernel)
+					 : 0;
 	}
 	for (uint64_t i = 0; i < chain.n; i++) {
 		uint64_t ip = wick_word(chain, i);
-		int rc;
+		int rc = 0;
 
 		if (ip >= PERF_CONTEXT_MAX) { /* a marker: who runs from here on, a new leaf */
 			in_kernel = ip == PERF_CONTEXT_KERNEL ||
@@ -244,7 +113,8 @@ static int chain_push(struct apply *apply, uint32_t process, const struct wick_r
 		}
 		if (!ip) /* the unwinder's end mark of some architectures */
 			continue;
-		rc = frame_push(apply, process, ip, !leaf, in_kernel);
+		if (i >= first)
+			rc = chain_entry(apply, process, ip, !leaf, in_kernel);
 		if (rc < 0)
 			return rc;
 		ret_shape->user_frames += !in_kernel;
@@ -253,29 +123,36 @@ static int chain_push(struct apply *apply, uint32_t process, const struct wick_r
 	return 0;
 }
 
-static enum stack_stop stack_stop_of(
+/* Why the kernel's own frame-pointer chain ended. */
+static enum stack_stop chain_stop(
 	struct apply *apply, const struct chain_shape *shape, const struct wick_record *record)
 {
-	const struct wick_words chain = record->sample.callchain;
+	uint32_t limit = apply->options.kernel_depth_limit;
 
 	if (!shape->has_chain)
 		return STOP_NO_CHAIN;
-	if (!shape->user_frames) {
-		/* Kernel threads, exec and exit have no user part; else the chain was cut above
-		 * it. */
-		return chain.n >= apply->options.kernel_depth_limit ? STOP_TRUNCATED_KERNEL
-								    : STOP_NO_USER;
-	}
-	if (frame_is_root(apply, apply->frames[apply->frame_count - 1]))
+	/* Kernel threads, exec and exit have no user part; else the chain was cut above it. */
+	if (!shape->user_frames)
+		return record->sample.callchain.n >= limit ? STOP_TRUNCATED_KERNEL
+							   : STOP_NO_USER;
+	/* What stands behind the libc's start functions is no frame, but what lay on the stack.
+	 */
+	for (uint32_t back = 1; back <= 2 && back <= apply->frame_count; back++)
+		if (back <= shape->user_frames &&
+			frames_is_root(apply->frames, apply->chain[apply->frame_count - back]))
+			return STOP_ROOT;
+	return record->sample.callchain.n >= limit ? STOP_TRUNCATED_KERNEL : STOP_NOT_ROOT;
+}
+
+/* A chain that was unwound says itself why it ended; a root may be known by its name alone. */
+static enum stack_stop unwound_stop(
+	struct apply *apply, const struct chain_shape *shape, enum stack_stop stop)
+{
+	if (stop != STOP_ROOT && stop != STOP_LATE && shape->user_frames &&
+		apply->frame_count &&
+		frames_is_root(apply->frames, apply->chain[apply->frame_count - 1]))
 		return STOP_ROOT;
-	/* Without CFI the libc's first frames below main are out of reach, but main says
-	 * enough. */
-	if (apply->frame_count >= 2 && shape->user_frames >= 2 &&
-		frame_is_root(apply, apply->frames[apply->frame_count - 2]))
-		return STOP_ROOT;
-	if (chain.n >= apply->options.kernel_depth_limit)
-		return STOP_TRUNCATED_KERNEL;
-	return STOP_NOT_ROOT;
+	return stop;
 }
 
 static int stack_add(struct apply *apply, enum stack_stop stop, uint32_t *ret_stack)
@@ -292,7 +169,7 @@ static int stack_add(struct apply *apply, enum stack_stop stop, uint32_t *ret_st
 			rc = profile_stack(apply->profile, stack, marker, &stack);
 	}
 	for (uint32_t i = apply->frame_count; rc == 0 && i-- > 0;)
-		rc = profile_stack(apply->profile, stack, apply->frames[i], &stack);
+		rc = profile_stack(apply->profile, stack, apply->chain[i], &stack);
 	*ret_stack = stack;
 	return rc;
 }
@@ -322,50 +199,91 @@ static void sample_count(
 		quality->last_ns = time;
 }
 
-static int apply_sample(struct apply *apply, uint32_t event, const struct wick_record *record)
+/* The process of a sample, read from /proc first when nobody has told about it. */
+static int sample_process(struct apply *apply, const struct wick_record *record,
+	uint32_t *ret_thread, uint32_t *ret_process)
 {
 	int32_t pid = (int32_t)record->id.pid, tid = (int32_t)record->id.tid;
-	uint32_t thread = target_thread(apply->target, pid, tid), process;
-	struct chain_shape shape;
-	enum stack_stop stop;
-	struct sample sample;
-	int rc;
+	uint32_t thread = target_thread(apply->target, pid, tid);
 
-	if (thread == TARGET_NONE)
-		return -ENOMEM;
-	process = apply->target->threads[thread].process;
-	if (!apply->target->processes[process].known && apply->options.need_process) {
+	if (thread != TARGET_NONE && apply->options.need_process &&
+		!apply->target->processes[apply->target->threads[thread].process].known) {
 		apply->options.need_process(apply->options.ctx, pid, tid, record->id.time);
 		thread = target_thread(apply->target, pid, tid);
-		if (thread == TARGET_NONE)
-			return -ENOMEM;
-		process = apply->target->threads[thread].process;
 	}
-	sample_count(&apply->profile->quality, event, record);
-	rc = chain_push(apply, process, record, &shape);
-	if (rc < 0)
-		return rc;
-	stop = stack_stop_of(apply, &shape, record);
-	apply->profile->quality.stops[stop]++;
-	if (apply->options.count_only)
-		return 0;
-	sample = (struct sample){
+	if (thread == TARGET_NONE)
+		return -ENOMEM;
+	*ret_thread = thread;
+	*ret_process = apply->target->threads[thread].process;
+	return 0;
+}
+
+/* Replaces the chain by a complete one, where that can be had. True: *ret_stop says how it
+ * ended. */
+static bool sample_unwind(struct apply *apply, uint32_t process, struct wick_record *record,
+	enum stack_stop *ret_stop)
+{
+	uint32_t stored = record->id.cpu_reserved;
+
+	if (apply->options.stacks && record->sample.regs_user.mask) {
+		*ret_stop = stacks_unwind(
+			apply->options.stacks, process, record, &record->sample.callchain);
+		return true;
+	}
+	if (!apply->options.stored_stops || !stored || stored > STOP_COUNT)
+		return false;
+	*ret_stop = (enum stack_stop)(stored - 1);
+	return true;
+}
+
+static int sample_store(struct apply *apply, uint32_t event, uint32_t thread,
+	enum stack_stop stop, const struct wick_record *record)
+{
+	struct sample sample = {
 		.time_ns = record->id.time,
 		.weight = record->sample.period ? record->sample.period : 1,
 		.cpu = record->id.have & PERF_SAMPLE_CPU ? (uint16_t)record->id.cpu
 							 : PROFILE_NO_CPU,
 		.event = (uint16_t)event,
 	};
-	rc = stack_add(apply, stop, &sample.stack);
+	int rc = stack_add(apply, stop, &sample.stack);
+
 	if (rc == 0)
-		rc = profile_thread(apply->profile, pid, tid,
+		rc = profile_thread(apply->profile, (int32_t)record->id.pid,
+			(int32_t)record->id.tid,
 			strings_get(
 				&apply->target->strings, apply->target->threads[thread].comm),
 			&sample.thread);
 	if (rc < 0)
+		return rc == -ENOSPC ? 0 : rc;
+	if (apply->options.on_sample)
+		return apply->options.on_sample(apply->options.ctx, &sample);
+	rc = profile_add(apply->profile, &sample);
+	return rc == -ENOSPC ? 0 : rc;
+}
+
+static int apply_sample(struct apply *apply, uint32_t event, struct wick_record *record)
+{
+	enum stack_stop stop = STOP_NO_CHAIN;
+	struct chain_shape shape;
+	uint32_t thread, process;
+	bool unwound;
+	int rc = sample_process(apply, record, &thread, &process);
+
+	if (rc < 0)
 		return rc;
-	return apply->options.on_sample ? apply->options.on_sample(apply->options.ctx, &sample)
-					: profile_add(apply->profile, &sample);
+	sample_count(&apply->profile->quality, event, record);
+	unwound = sample_unwind(apply, process, record, &stop);
+	rc = chain_push(apply, process, record, &shape);
+	if (rc < 0)
+		return rc;
+	stop = unwound ? unwound_stop(apply, &shape, stop) : chain_stop(apply, &shape, record);
+	apply->profile->quality.stops[stop]++;
+	if (!apply->options.count_only)
+		return sample_store(apply, event, thread, stop, record);
+	record->id.cpu_reserved = stop + 1u;
+	return apply->options.on_counted ? apply->options.on_counted(apply->options.ctx, record)
+					 : 0;
 }
 
 /* "[kernel.kallsyms]_stext": the name of the symbol whose address pgoff is, behind the bracket.

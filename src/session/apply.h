@@ -9,6 +9,7 @@
 #pragma once
 
 #include "profile/profile.h"
+#include "session/stacks.h"
 #include "target/target.h"
 #include "wick/record.h"
 
@@ -29,8 +30,16 @@ struct apply_options {
 	void (*need_process)(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns);
 	/* In place of storing the sample. NULL: profile_add(). */
 	int (*on_sample)(void *ctx, const struct sample *sample);
+	/*
+	 * With count_only: the sample as it shall be written, its chain unwound and why it
+	 * ended (stop + 1) in id.cpu_reserved. NULL: nobody wants it.
+	 */
+	int (*on_counted)(void *ctx, const struct wick_record *record);
 	void *ctx;
-	bool count_only; /* stacks and samples are not kept: frames and quality only */
+	struct stacks
+		*stacks; /* unwinds samples that bring registers and stack; NULL: nobody does */
+	bool stored_stops; /* the file is one of ours: id.cpu_reserved says how chains ended */
+	bool count_only;   /* stacks and samples are not kept: frames and quality only */
 	uint32_t kernel_depth_limit; /* perf_event_max_stack: a chain that long was cut; 0: 127
 				      */
 };

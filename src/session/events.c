@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_RING_BYTES = 2 * 1024 * 1024, CPUS_MAX = 4096 };
+enum {
+	RING_BYTES = 2 << 20,
+	RING_BYTES_STACKS = 8 << 20,  /* with copied stacks: half a second of them */
+	RINGS_BYTES_MOST = 256 << 20, /* of all CPUs together */
+	CPUS_MAX = 4096,
+};
 
 int events_choose(struct events *events, const struct record_options *options,
 	struct quality *quality, struct error *err)
@@ -61,6 +66,16 @@ static int spec_cpus(const struct cpu_list *online, const struct event_spec *spe
 	return (int)n;
 }
 
+/* What is sensible where nobody says: a power of two. */
+static uint32_t default_pages(bool stacks, uint32_t cpus)
+{
+	uint32_t bytes = stacks ? RING_BYTES_STACKS : RING_BYTES;
+
+	while (bytes > 128 << 10 && (uint64_t)bytes * cpus > RINGS_BYTES_MOST)
+		bytes /= 2;
+	return bytes / (uint32_t)sysconf(_SC_PAGESIZE);
+}
+
 int events_capture(const struct events *events, const struct record_options *options,
 	const struct cpu_list *cpus, const struct events_how *how, struct quality *quality,
 	struct capture **ret_capture, struct error *err)
@@ -73,12 +88,15 @@ int events_capture(const struct events *events, const struct record_options *opt
 		.start = how->start,
 		.per_cpu = how->per_cpu,
 		.no_idle = how->no_idle,
-		.sideband_event = how->sideband_event};
+		.sideband_event = how->sideband_event,
+		.no_callchain = how->no_callchain,
+		.user_regs = how->user_regs,
+		.stack_bytes = how->stack_bytes};
 
 	if (!wanted || !numbers)
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 	if (!capture.pages)
-		capture.pages = DEFAULT_RING_BYTES / (uint32_t)sysconf(_SC_PAGESIZE);
+		capture.pages = default_pages(how->stack_bytes != 0, cpus->count);
 	quality->ring_pages_asked = capture.pages;
 	for (uint32_t i = 0; i < events->count; i++) {
 		int *own = numbers + (size_t)i * CPUS_MAX;

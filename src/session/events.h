@@ -25,7 +25,9 @@ int events_choose(struct events *events, const struct record_options *options,
 /* How the events are opened: see struct capture_options. */
 struct events_how {
 	enum capture_start start;
-	bool per_cpu, no_idle, sideband_event;
+	bool per_cpu, no_idle, sideband_event, no_callchain;
+	uint64_t user_regs;
+	uint32_t stack_bytes;
 };
 
 /* The capture of these events on these CPUs; nothing is attached yet. */

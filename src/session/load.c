@@ -11,6 +11,7 @@
 #include "record/reorder.h"
 #include "session/apply.h"
 #include "session/layouts.h"
+#include "session/stacks.h"
 #include "symbolize/symbolize.h"
 #include "target/target.h"
 
@@ -27,6 +28,7 @@ struct load {
 	struct reorder *reorder;
 	struct target target;
 	struct apply *apply;
+	struct stacks *stacks;
 	struct symbolizer *symbolizer;
 	uint32_t *events; /* profile event by the file's event index */
 	uint32_t event_count;
@@ -181,6 +183,25 @@ static int load_quality(struct load *load)
 		features->quality_bytes, load->err);
 }
 
+/* Our own files say why each chain ended; others may bring stacks to unwind. */
+static int load_stacks(struct load *load, struct apply_options *apply)
+{
+	const struct perfdata_features *features = load->info->features;
+	struct stacks_options options = {
+		.target = &load->target, .sysroot = load->options->sysroot};
+	int arch = features && features->arch ? stacks_arch_of(features->arch)
+					      : stacks_arch_here();
+	int rc;
+
+	apply->stored_stops = features && features->quality;
+	if (apply->stored_stops || arch < 0)
+		return 0;
+	options.arch = (enum unwind_arch)arch;
+	rc = stacks_new(&options, &load->stacks);
+	apply->stacks = load->stacks;
+	return rc;
+}
+
 static int load_start(struct load *load)
 {
 	struct symbolizer_options symbols = {.sysroot = load->options->sysroot};
@@ -200,7 +221,9 @@ static int load_start(struct load *load)
 	if (rc < 0)
 		return rc;
 	kernel_build_id(load->info, &symbols);
-	rc = reorder_new(load->info->volatile_records, &load->reorder);
+	rc = load_stacks(load, &apply);
+	if (rc == 0)
+		rc = reorder_new(load->info->volatile_records, &load->reorder);
 	if (rc == 0)
 		rc = symbolizer_new(&symbols, &load->symbolizer);
 	if (rc == 0)
@@ -269,6 +292,7 @@ int load_file(const struct load_options *options, struct loaded *ret_loaded, str
 			"%s: out of memory; a shorter recording, or a larger machine",
 			options->path);
 	apply_free(load.apply);
+	stacks_free(load.stacks);
 	symbolizer_free(load.symbolizer);
 	reorder_free(load.reorder);
 	layouts_done(&load.layouts);

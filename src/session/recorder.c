@@ -16,6 +16,7 @@
 #include "perfdata/perfdata.h"
 #include "proc/cpus.h"
 #include "proc/facts.h"
+#include "record/encode.h"
 #include "session/apply.h"
 #include "session/clocks.h"
 #include "session/control.h"
@@ -25,6 +26,7 @@
 #include "session/layouts.h"
 #include "session/pump.h"
 #include "session/resolve.h"
+#include "session/stacks.h"
 #include "session/synth.h"
 #include "session/targets.h"
 #include "session/waitname.h"
@@ -74,9 +76,13 @@ struct recorder {
 	struct ends ends;
 	struct span span;
 	uint64_t started_ns;
+	struct stacks *stacks; /* NULL: the kernel's chains are taken */
+	struct wick_layout file_layout;
 	bool disk_full, stop;
-	int status; /* of the command; -1: it runs, or there is none */
+	bool rewritten; /* the record at hand was written in another form */
+	int status;	/* of the command; -1: it runs, or there is none */
 	struct rusage usage;
+	_Alignas(8) uint8_t record[PERF_RECORD_SIZE_MAX + 1];
 };
 
 static struct quality *quality_of(struct recorder *r)
@@ -121,13 +127,25 @@ static int recorder_write(struct recorder *r, const void *record, uint32_t size)
 	return 0;
 }
 
+/* A sample whose stack was unwound: written with its chain in place of registers and stack. */
+static int recorder_counted(void *ctx, const struct wick_record *record)
+{
+	struct recorder *r = ctx;
+	int size = record_encode(&r->file_layout, record, r->record, sizeof(r->record));
+
+	r->rewritten = true;
+	return size < 0 ? 0 : recorder_write(r, r->record, (uint32_t)size);
+}
+
 static int recorder_sink(void *ctx, const void *record, uint32_t size)
 {
 	struct recorder *r = ctx;
-	int rc = apply_record(r->apply, capture_layout(r->targets.capture),
-		layouts_find(&r->layouts, record), record, size);
+	int rc;
 
-	return rc < 0 ? rc : recorder_write(r, record, size);
+	r->rewritten = false;
+	rc = apply_record(r->apply, capture_layout(r->targets.capture),
+		layouts_find(&r->layouts, record), record, size);
+	return rc < 0 || r->rewritten ? rc : recorder_write(r, record, size);
 }
 
 static void recorder_need_process(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns)
@@ -149,6 +167,15 @@ static bool recorder_is_root(void *ctx, struct profile *profile, uint32_t frame)
 	const struct recorder *r = ctx;
 
 	return resolve_is_root(r->symbolizer, profile, frame);
+}
+
+/* The file holds call chains, not what they were unwound from. */
+static void attr_as_written(struct perf_event_attr *attr)
+{
+	attr->sample_type &= ~(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr->flags &= ~ATTR_EXCLUDE_CALLCHAIN_USER;
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
 }
 
 static int make_file(struct recorder *r)
@@ -173,17 +200,32 @@ static int make_file(struct recorder *r)
 			r->err, -ENOMEM, "out of memory while preparing the recording");
 	for (uint32_t i = 0; i < count; i++) {
 		events[i].attr = *capture_attr(capture, i);
+		attr_as_written(&events[i].attr);
 		events[i].ids =
 			(uint64_t *)(uintptr_t)capture_ids(capture, i, &events[i].id_count);
 		events[i].name = i < r->events.count ? r->events.specs[i].name : sideband;
 	}
 	rc = layouts_update(&r->layouts, &info, r->err);
 	if (rc == 0)
+		rc = wick_layout_init(&r->file_layout, &events[0].attr);
+	if (rc == 0)
 		rc = header_fill(
 			&r->features, &r->proc, r->options->own_argv, capture_clock(capture));
 	if (rc < 0)
 		return error_set(r->err, rc, "out of memory while preparing the recording");
 	return perfdata_create(&options, &r->writer, r->err);
+}
+
+static int make_stacks(struct recorder *r, struct apply_options *apply)
+{
+	struct stacks_options options = {.target = &r->target,
+		.proc = &r->proc,
+		.arch = (enum unwind_arch)stacks_arch_here()};
+	int rc = stacks_new(&options, &r->stacks);
+
+	apply->stacks = r->stacks;
+	apply->on_counted = recorder_counted;
+	return rc;
 }
 
 static int make_pipeline(struct recorder *r)
@@ -216,6 +258,8 @@ static int make_pipeline(struct recorder *r)
 		.ctx = r,
 	};
 	rc = symbolizer_new(&symbols, &r->symbolizer);
+	if (rc == 0 && r->targets.stack_bytes)
+		rc = make_stacks(r, &apply);
 	if (rc == 0)
 		rc = apply_new(&apply, &r->apply);
 	if (rc == 0)
@@ -660,6 +704,7 @@ static void recorder_done(struct recorder *r)
 	ends_done(&r->ends);
 	pump_done(&r->pump);
 	apply_free(r->apply);
+	stacks_free(r->stacks);
 	symbolizer_free(r->symbolizer);
 	perfdata_writer_free(r->writer);
 	perfdata_features_done(&r->features);

@@ -12,6 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum record_stacks {
+	RECORD_STACKS_AUTO, /* unwound from copies where this machine's architecture is known */
+	RECORD_STACKS_DWARF, /* unwound from copies, or an error */
+	RECORD_STACKS_FP,    /* the kernel's frame-pointer chains */
+	RECORD_STACKS_NONE,  /* only where the thread was */
+};
+
 struct record_options {
 	const char *output;	      /* NULL: perf.data */
 	char *const *command;	      /* argv, NULL-terminated; NULL: none */
@@ -22,7 +29,9 @@ struct record_options {
 		*events; /* as spec_parse() takes them; none: the best that delivers */
 	uint32_t event_count;
 	uint64_t frequency_hz, period; /* both 0: RECORD_DEFAULT_HZ */
-	uint32_t pages;	       /* of a ring's data, a power of two; 0: what is sensible here */
+	uint32_t pages; /* of a ring's data, a power of two; 0: what is sensible here */
+	enum record_stacks stacks;
+	uint32_t stack_bytes;  /* to copy with each sample; 0: RECORD_STACK_BYTES */
 	bool system_wide;      /* all processes on the CPUs */
 	const char *cgroup;    /* all processes of an existing cgroup; NULL: none */
 	const char *wait_name; /* the next process that execs into this; NULL: none */
@@ -43,7 +52,7 @@ struct record_options {
 	void *ctx;
 };
 
-enum { RECORD_DEFAULT_HZ = 997 };
+enum { RECORD_DEFAULT_HZ = 997, RECORD_STACK_BYTES = 16 << 10 };
 
 struct recorded {
 	struct profile profile; /* frames and quality; no samples */

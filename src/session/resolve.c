@@ -98,6 +98,14 @@ static int by_unnamed(const void *a, const void *b)
 	return x->unnamed < y->unnamed ? 1 : x->unnamed > y->unnamed ? -1 : 0;
 }
 
+static const char *why_unnamed(
+	const struct symbolizer *symbolizer, const struct profile *profile, uint32_t module)
+{
+	if (!strcmp(profile_text(profile, profile->modules[module].path), MODULE_UNMAPPED))
+		return "addresses that lie in no mapping: broken stacks, not code";
+	return module_outcome_text(symbolizer_outcome(symbolizer, module));
+}
+
 int resolve_unnamed(const struct symbolizer *symbolizer, const struct profile *profile,
 	struct unnamed_module **ret_modules)
 {
@@ -123,7 +131,7 @@ int resolve_unnamed(const struct symbolizer *symbolizer, const struct profile *p
 			continue;
 		modules[n] = modules[i];
 		modules[n].module = i;
-		modules[n].why = module_outcome_text(symbolizer_outcome(symbolizer, i));
+		modules[n].why = why_unnamed(symbolizer, profile, i);
 		n++;
 	}
 	qsort(modules, (size_t)n, sizeof(*modules), by_unnamed);

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "proc/facts.h"
 #include "session/attach.h"
+#include "session/stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@ static int open_capture(struct targets *targets, const struct events *events,
 		.no_idle = targets->scope == SCOPE_SYSTEM,
 		.sideband_event = targets->options->start_paused ||
 				  targets->options->delay_ns || targets->options->can_pause,
+		.no_callchain = targets->options->stacks == RECORD_STACKS_NONE,
+		.user_regs = targets->user_regs,
+		.stack_bytes = targets->stack_bytes,
 	};
 
 	targets->by_hand = start == CAPTURE_BY_HAND;
@@ -120,6 +124,27 @@ static int open_machine(struct targets *targets, const struct events *events,
 	return rc;
 }
 
+/* Registers and stack are copied where they can be unwound. */
+static int choose_copy(struct targets *targets, struct error *err)
+{
+	const struct record_options *options = targets->options;
+	int arch;
+
+	if (options->stacks == RECORD_STACKS_FP || options->stacks == RECORD_STACKS_NONE)
+		return 0;
+	arch = stacks_arch_here();
+	if (arch < 0)
+		return options->stacks == RECORD_STACKS_AUTO
+			       ? 0
+			       : error_set(err, arch,
+					 "--call-graph dwarf: stacks of this machine's "
+					 "architecture "
+					 "cannot be unwound; use --call-graph fp");
+	targets->user_regs = stacks_regs(arch);
+	targets->stack_bytes = options->stack_bytes ? options->stack_bytes : RECORD_STACK_BYTES;
+	return 0;
+}
+
 int targets_open(struct targets *targets, const struct record_options *options,
 	const struct proc *proc, const struct events *events, const struct cpu_list *cpus,
 	struct quality *quality, struct error *err)
@@ -127,6 +152,9 @@ int targets_open(struct targets *targets, const struct record_options *options,
 	int rc;
 
 	*targets = (struct targets){.options = options, .proc = proc, .confine.fd = -1};
+	rc = choose_copy(targets, err);
+	if (rc < 0)
+		return rc;
 	targets->clocks = calloc(options->pid_count + 1u, sizeof(*targets->clocks));
 	if (!targets->clocks)
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");

@@ -29,6 +29,9 @@ struct targets {
 	struct command command;
 	struct capture *capture;
 	enum quality_scope scope;
+	uint64_t user_regs; /* copied with each sample, with so much of the stack; 0: nothing is
+			     */
+	uint32_t stack_bytes;
 	bool by_hand; /* sampling begins with capture_enable(), not by exec or at once */
 	struct process_clock *clocks;			 /* of -p */
 	uint64_t cgroup_cpu, cgroup_user, cgroup_kernel; /* when it began */

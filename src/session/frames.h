@@ -1,0 +1,34 @@
+/*
+ * Run-time addresses into frames of the profile: which module they lie in, and where.
+ *
+ * Chain entries repeat from sample to sample, so a direct-mapped cache remembers the frame of
+ * (address, process, generation of its maps): a hit is a comparison, a miss is a binary search
+ * in the maps and a hash lookup in the profile.
+ */
+#pragma once
+
+#include "profile/profile.h"
+#include "target/target.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct frames;
+
+/* Is this the first function of a thread or process? */
+typedef bool (*frames_root_fn)(void *ctx, struct profile *profile, uint32_t frame);
+
+/* `is_root` (NULL: nothing is) is asked once a frame. */
+int frames_new(struct target *target, struct profile *profile, frames_root_fn is_root,
+	void *ctx, struct frames **ret_frames);
+void frames_free(struct frames *frames); /* NULL is fine */
+
+/*
+ * The frame of an address. `caller`: it is a return address. 0; -ENOSPC when the profile is
+ * full (counted in profile.refused); -ENOMEM.
+ */
+int frames_user(
+	struct frames *frames, uint32_t process, uint64_t ip, bool caller, uint32_t *ret_frame);
+int frames_kernel(struct frames *frames, uint64_t ip, bool caller, uint32_t *ret_frame);
+
+bool frames_is_root(struct frames *frames, uint32_t frame);

@@ -1,0 +1,325 @@
+/*
+ * Most stacks end inside the copied piece. One that does not is read on from the live process,
+ * in one piece that overlaps the copy and grows until the stack ends:
+ *
+ *     copy      [sp ........ sp + n)
+ *     late                 [sp + n - overlap .............. )   64 KiB, 512 KiB, 4 MiB
+ *
+ * The target ran on meanwhile, so the unwinder believes nothing of the late piece before it has
+ * found the outermost frames of the copy unchanged in it.
+ */
+#include "session/stacks.h"
+
+#include "abi/perf_abi.h"
+#include "base/cleanup.h"
+#include "symbolize/vdso_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+
+enum {
+	LATE_FIRST = 64 << 10,
+	LATE_GROWTH = 8,
+	LATE_MOST = 8 << 20, /* the usual limit of a stack */
+	LATE_OVERLAP = 4 << 10,
+	CHAIN_MAX = 8180, /* what a record of 65,535 bytes holds */
+};
+
+struct stacks {
+	struct stacks_options options;
+	struct unwinder *unwinder;
+	uint64_t addrs[UNWIND_DEPTH_MAX];
+	uint8_t hows[UNWIND_DEPTH_MAX];
+	uint64_t chain[CHAIN_MAX];
+	void *late;
+	int32_t pid;  /* of the sample at hand, for read_memory */
+	bool no_late; /* refused once: this is not permitted here */
+	struct stacks_stats stats;
+};
+
+static int dso_fd_live(const struct stacks *stacks, const struct dso *dso, const char *path)
+{
+	struct pin_request request = {
+		(int32_t)dso->pid, dso->map_start, dso->map_end, path, dso->key.ino};
+	enum pin_trust trust;
+	int fd, rc;
+
+	rc = pin_open(stacks->options.proc, &request, &fd, &trust);
+	return rc < 0 ? rc : fd;
+}
+
+static int dso_fd_file(const struct stacks *stacks, const char *path)
+{
+	char full[4096];
+	int fd;
+
+	if (snprintf(full, sizeof(full), "%s%s",
+		    stacks->options.sysroot ? stacks->options.sysroot : "",
+		    path) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A copy of the vdso's bytes; module_close() frees them. */
+static int vdso_open(const struct stacks *stacks, const struct dso *dso, struct elf *ret_elf)
+{
+	struct module module = {.kind = MODULE_VDSO,
+		.pid = (int32_t)dso->pid,
+		.map_start = dso->map_start,
+		.map_end = dso->map_end};
+	struct vdso_image image;
+	int rc;
+
+	if (!vdso_image_read(&module, stacks->options.proc != NULL, &image))
+		return -ENOENT;
+	rc = elf_open_bytes(image.bytes, image.len, ret_elf, NULL);
+	if (rc < 0) {
+		elf_close(ret_elf);
+		free(image.bytes);
+	}
+	return rc;
+}
+
+static bool is_the_file(const struct dso *dso, const struct elf *elf)
+{
+	return !dso->key.build_id_bytes || !elf->build_id_bytes ||
+	       (dso->key.build_id_bytes == elf->build_id_bytes &&
+		       !memcmp(dso->key.build_id, elf->build_id, elf->build_id_bytes));
+}
+
+static int module_open(
+	void *ctx, const struct target *target, uint32_t dso_id, struct elf *ret_elf)
+{
+	const struct stacks *stacks = ctx;
+	const struct dso *dso = &target->dsos[dso_id];
+	const char *path = strings_get(&target->strings, dso->key.path);
+	cleanup_close int fd = -1;
+	int rc;
+
+	if (dso->key.kind == DSO_VDSO)
+		return vdso_open(stacks, dso, ret_elf);
+	if (dso->key.kind != DSO_FILE)
+		return -ENOENT;
+	fd = stacks->options.proc ? dso_fd_live(stacks, dso, path) : dso_fd_file(stacks, path);
+	if (fd < 0)
+		return fd;
+	rc = elf_open_fd(fd, ret_elf, NULL);
+	if (rc == 0 && !is_the_file(dso, ret_elf))
+		rc = -ESTALE;
+	if (rc < 0) {
+		elf_close(ret_elf);
+		return rc;
+	}
+	take_fd(&fd); /* module_close() has it back from the elf */
+	return 0;
+}
+
+static void module_close(void *ctx, uint32_t dso, struct elf *elf)
+{
+	void *image = (void *)(uintptr_t)elf->image;
+	int fd = elf->fd;
+
+	(void)ctx;
+	(void)dso;
+	elf_close(elf);
+	if (fd >= 0)
+		close(fd);
+	free(image);
+}
+
+int stacks_new(const struct stacks_options *options, struct stacks **ret_stacks)
+{
+	struct stacks *stacks = calloc(1, sizeof(*stacks));
+	struct unwinder_options unwinder = {
+		.open_module = module_open, .close_module = module_close, .ctx = stacks};
+	int rc = -ENOMEM;
+
+	if (stacks) {
+		stacks->options = *options;
+		stacks->no_late = !options->proc;
+		rc = unwinder_new(&unwinder, &stacks->unwinder);
+	}
+	if (rc < 0) {
+		stacks_free(stacks);
+		return rc;
+	}
+	*ret_stacks = stacks;
+	return 0;
+}
+
+void stacks_free(struct stacks *stacks)
+{
+	if (!stacks)
+		return;
+	unwinder_free(stacks->unwinder);
+	free(stacks->late);
+	free(stacks);
+}
+
+int stacks_arch_of(const char *machine)
+{
+	if (!strcmp(machine, "x86_64"))
+		return UNWIND_X86_64;
+	if (!strcmp(machine, "aarch64"))
+		return UNWIND_AARCH64;
+	return -ENOTSUP;
+}
+
+int stacks_arch_here(void)
+{
+	struct utsname name;
+
+	return uname(&name) < 0 ? -errno : stacks_arch_of(name.machine);
+}
+
+uint64_t stacks_regs(int arch)
+{
+	return arch == UNWIND_X86_64 ? UNWIND_REGS_X86_64 : UNWIND_REGS_AARCH64;
+}
+
+/* ---- reading on from the live process */
+
+static int64_t read_process(struct stacks *stacks, uint64_t addr, void *to, size_t len)
+{
+	struct iovec local = {to, len}, remote = {(void *)(uintptr_t)addr, len};
+	ssize_t got = process_vm_readv(stacks->pid, &local, 1, &remote, 1, 0);
+
+	if (got < 0 && (errno == EPERM || errno == ENOSYS))
+		stacks->no_late = true;
+	return got < 0 ? -errno : got;
+}
+
+static int read_memory(void *ctx, uint64_t addr, void *ret_bytes, size_t len)
+{
+	int64_t got = read_process(ctx, addr, ret_bytes, len);
+
+	return got == (int64_t)len ? (int)len : -EFAULT;
+}
+
+/* The stack from just below the end of the copy on; what was read, 0 when nothing can be. */
+static size_t read_late(struct stacks *stacks, uint64_t from, size_t want)
+{
+	int64_t got;
+
+	if (!stacks->late)
+		stacks->late = malloc(LATE_MOST);
+	if (!stacks->late)
+		return 0;
+	/* A read that runs off the end of the stack stops there, at a page. */
+	got = read_process(stacks, from, stacks->late, want);
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* The kernel numbers the stack pointer 7 on x86_64, 31 on aarch64; values stand by set mask
+ * bits. */
+static uint64_t stack_pointer(const struct unwind_input *input)
+{
+	unsigned reg = input->arch == UNWIND_X86_64 ? 7 : 31;
+	uint64_t below = input->regs->mask & ((1ull << reg) - 1);
+
+	if (!(input->regs->mask >> reg & 1))
+		return 0;
+	return wick_word(input->regs->values, (uint64_t)__builtin_popcountll(below));
+}
+
+static void unwind_late(
+	struct stacks *stacks, struct unwind_input *input, struct unwind_result *result)
+{
+	uint64_t copied = input->stack_bytes;
+	uint64_t from =
+		stack_pointer(input) + copied - (copied < LATE_OVERLAP ? copied : LATE_OVERLAP);
+	size_t want = LATE_FIRST;
+
+	while (want <= LATE_MOST && result->stop == STOP_COPY_EXHAUSTED && !stacks->no_late) {
+		size_t got = read_late(stacks, from, want);
+
+		if (got <= LATE_OVERLAP)
+			return;
+		input->late = stacks->late;
+		input->late_addr = from;
+		input->late_bytes = got;
+		input->read_memory = read_memory;
+		input->read_ctx = stacks;
+		unwind_run(stacks->unwinder, input, result);
+		if (result->late_refused || got < want)
+			return;
+		want *= LATE_GROWTH;
+	}
+}
+
+/* ---- chains */
+
+/* Entries up to the user's marker: what the kernel itself said. */
+static uint32_t kernel_part(struct stacks *stacks, struct wick_words chain)
+{
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < chain.n && n < CHAIN_MAX / 2; i++) {
+		uint64_t ip = wick_word(chain, i);
+
+		if (ip == PERF_CONTEXT_USER)
+			break;
+		stacks->chain[n++] = ip;
+	}
+	return n;
+}
+
+static uint32_t user_part(struct stacks *stacks, uint32_t n, const struct unwind_result *result)
+{
+	for (uint32_t i = 0; i < result->count; i++) {
+		bool exact = i && (result->hows[i] & UNWIND_EXACT);
+
+		if (n + 2 > CHAIN_MAX)
+			break;
+		if (!i || exact)
+			stacks->chain[n++] = PERF_CONTEXT_USER;
+		stacks->chain[n++] = result->addrs[i];
+	}
+	return n;
+}
+
+static void stats_count(struct stacks *stacks, const struct unwind_result *result)
+{
+	stacks->stats.late += result->late;
+	stacks->stats.late_refused += result->late_refused;
+	for (int i = 0; i < UNWIND_HOW_COUNT; i++)
+		stacks->stats.frames[i] += result->counts[i];
+}
+
+enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
+	const struct wick_record *record, struct wick_words *ret_chain)
+{
+	const struct wick_sample *sample = &record->sample;
+	uint32_t n = kernel_part(stacks, sample->callchain);
+	struct unwind_input input = {
+		.arch = stacks->options.arch,
+		.target = stacks->options.target,
+		.process = process,
+		.regs = &sample->regs_user,
+		.stack = sample->stack,
+		.stack_bytes = sample->stack_bytes,
+		.depth_limit = stacks->options.depth_limit,
+	};
+	struct unwind_result result = {
+		.addrs = stacks->addrs, .hows = stacks->hows, .cap = UNWIND_DEPTH_MAX};
+
+	stacks->pid = (int32_t)record->id.pid;
+	unwind_run(stacks->unwinder, &input, &result);
+	if (result.stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
+		unwind_late(stacks, &input, &result);
+	stats_count(stacks, &result);
+	n = user_part(stacks, n, &result);
+	*ret_chain = (struct wick_words){stacks->chain, n};
+	return result.stop == STOP_ROOT && result.late ? STOP_LATE : result.stop;
+}
+
+void stacks_stats(const struct stacks *stacks, struct stacks_stats *ret_stats)
+{
+	*ret_stats = stacks->stats;
+	unwinder_stats(stacks->unwinder, &ret_stats->unwind);
+}
