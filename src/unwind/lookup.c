@@ -6,10 +6,15 @@
  * same place) a look at the mappings tells whether it still is. Else the rule is worked out:
  * mapping -> module -> CFI row, or what the code does.
  */
+#include "unwind/starts.h"
 #include "unwind/unwinder.h"
 
 #include <errno.h>
 #include <sys/mman.h>
+
+/* A file's first instructions, where they have no CFI: written by hand, and called by nobody.
+ */
+enum { ENTRY_BYTES = 64 };
 
 static bool is_code(const struct mapping *mapping)
 {
@@ -60,6 +65,55 @@ int lookup_row(struct walk *walk, const struct rule *rule)
 	return row_at(walk, module, vaddr);
 }
 
+/* ---- what the code does */
+
+struct code_source {
+	struct walk *walk;
+	const struct module *module; /* NULL: the process's memory */
+};
+
+static size_t source_read(void *ctx, uint64_t at, void *ret_bytes, size_t len)
+{
+	struct code_source *source = ctx;
+	const struct unwind_input *in = source->walk->in;
+
+	if (source->module)
+		return code_read(&source->module->elf, at, ret_bytes, len);
+	if (!in->read_memory)
+		return 0;
+	if (in->read_memory(in->read_ctx, at, ret_bytes, len) == (int)len)
+		return len;
+	/* The rest of the page. */
+	len = MEMORY_PAGE - (at & (MEMORY_PAGE - 1)) < len
+		      ? MEMORY_PAGE - (at & (MEMORY_PAGE - 1))
+		      : len;
+	return in->read_memory(in->read_ctx, at, ret_bytes, len) == (int)len ? len : 0;
+}
+
+/* `at`: pc, as a vaddr where there is a module. */
+static void rule_by_code(
+	struct walk *walk, struct module *module, struct rule *rule, uint64_t at, bool exact)
+{
+	struct code_source source = {walk, module};
+	struct code_view view = {
+		.read = source_read, .ctx = &source, .at = at, .after_call = !exact};
+	struct code_result code;
+
+	if (!walk->arch->code_frame)
+		return;
+	if (module) {
+		modules_starts(&walk->unwinder->modules, module);
+		view.starts = module->starts;
+		view.start_count = module->start_count;
+		view.function_start =
+			function_start_before(view.starts, view.start_count, at - !exact);
+	}
+	if (walk->arch->code_frame(&view, &code))
+		rule_of_code(walk->arch, &code, rule);
+	else if (code.no_return)
+		rule->flags |= RULE_NO_RETURN;
+}
+
 static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
 {
 	struct module *module = module_of(walk, rule);
@@ -67,17 +121,21 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 	int rc;
 
 	rule->kind = RULE_NONE;
-	if (!module || !vaddr_of(module, rule, pc - !exact, &vaddr))
-		return;
-	rc = row_at(walk, module, vaddr);
-	if (rc == 0) {
-		/* Expressions see the program counter as the file has it: only its low bits
-		 * count. */
-		rule_of_row(walk->arch, &walk->unwinder->row, pc, rule);
+	if (!module) {
+		rule_by_code(walk, NULL, rule, pc, exact);
 		return;
 	}
-	if (rc != -ENOENT)
+	if (!vaddr_of(module, rule, pc - !exact, &vaddr))
+		return;
+	rc = row_at(walk, module, vaddr);
+	if (rc == 0)
+		rule_of_row(walk->arch, &walk->unwinder->row, pc, rule);
+	else if (rc != -ENOENT)
 		rule->kind = RULE_BAD;
+	else if (vaddr - module->elf.entry < ENTRY_BYTES)
+		rule->kind = RULE_ROOT;
+	else
+		rule_by_code(walk, module, rule, vaddr + !exact, exact);
 }
 
 struct rule *lookup_rule(struct walk *walk, uint64_t pc, bool exact)

@@ -6,6 +6,7 @@
 #include "unwind/modules.h"
 
 #include "base/array.h"
+#include "unwind/starts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,4 +134,13 @@ struct cfi *modules_cfi(struct modules *modules, struct module *module)
 		modules_recount(modules, module);
 	}
 	return module->cfi;
+}
+
+void modules_starts(struct modules *modules, struct module *module)
+{
+	if (module->starts_tried)
+		return;
+	module->starts_tried = true;
+	function_starts(&module->elf, &module->starts, &module->start_count);
+	modules_recount(modules, module);
 }

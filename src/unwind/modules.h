@@ -46,5 +46,8 @@ struct module *modules_get(struct modules *modules, const struct target *target,
  */
 struct cfi *modules_cfi(struct modules *modules, struct module *module);
 
+/* Fills module->starts once. */
+void modules_starts(struct modules *modules, struct module *module);
+
 /* Counts again what a module holds: a look-up may have built an index. */
 void modules_recount(struct modules *modules, struct module *module);

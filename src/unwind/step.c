@@ -65,6 +65,17 @@ static int load_slot(struct walk *walk, uint64_t area, int16_t slot, uint64_t *r
 	return walk_u64(walk, area + (uint64_t)(8 * (int64_t)slot), ret);
 }
 
+/*
+ * gcc does not say in an epilogue that a register was popped: what was pushed lies below sp,
+ * and will do until a signal comes. It is below the copy; but the register has its value again.
+ */
+static bool was_popped(const struct walk *walk, uint64_t area, int16_t slot)
+{
+	uint64_t at = area + (uint64_t)(8 * (int64_t)slot);
+
+	return slot != RULE_LOST && at < walk->regs[walk->arch->sp] && area > at;
+}
+
 static int load_one_by_one(
 	struct walk *walk, const struct rule *rule, uint64_t area, uint64_t *ret_ra)
 {
@@ -78,7 +89,7 @@ static int load_one_by_one(
 	for (unsigned i = 0; i < arch->tracked_count; i++) {
 		unsigned reg = arch->tracked[i];
 
-		if (rule->slots[i] == RULE_NOT_SAVED)
+		if (rule->slots[i] == RULE_NOT_SAVED || was_popped(walk, area, rule->slots[i]))
 			continue;
 		if (rule->slots[i] == RULE_LOST ||
 			load_slot(walk, area, rule->slots[i], &value) < 0)
@@ -97,7 +108,7 @@ int step_rule(struct walk *walk, const struct rule *rule)
 	const uint8_t *copy = NULL;
 
 	if (!reg_known(walk, rule->cfa_reg))
-		return -EBADMSG;
+		return -ENODATA;
 	if (rule->flags & RULE_DEREF) {
 		if (walk_u64(walk, cfa, &cfa) < 0)
 			return -EFAULT;
@@ -139,7 +150,7 @@ static int row_cfa(struct walk *walk, const struct cfi_row *row, uint64_t *ret_c
 	if (row->cfa.kind == CFI_VAL_EXPR)
 		return expr_eval(walk, row->cfa.expr, row->cfa.expr_len, NULL, ret_cfa);
 	if (!reg_known(walk, row->cfa_reg))
-		return -EBADMSG;
+		return -ENODATA;
 	*ret_cfa = walk->regs[row->cfa_reg] + (uint64_t)row->cfa.offset;
 	return 0;
 }
@@ -153,6 +164,9 @@ static int row_register(struct walk *walk, const struct cfi_rule *rule, unsigned
 
 	switch (rule->kind) {
 	case CFI_OFFSET:
+		if (rule->offset < 0 &&
+			cfa + (uint64_t)rule->offset < walk->regs[walk->arch->sp])
+			break; /* was popped */
 		return walk_u64(walk, cfa + (uint64_t)rule->offset, ret_value);
 	case CFI_VAL_OFFSET:
 		*ret_value = cfa + (uint64_t)rule->offset;

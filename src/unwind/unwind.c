@@ -127,8 +127,13 @@ static int step_without_cfi(struct walk *walk, unsigned *ret_how)
 	return fp_rc == -EFAULT ? (int)fail : STOP_NO_CFI;
 }
 
-static int stop_of(const struct walk *walk, int rc)
+static int by_cfi(struct walk *walk, int rc, unsigned *ret_how)
 {
+	if (rc == 0)
+		return STEPPED;
+	/* A guess before has lost a register: guess on. */
+	if (rc == -ENODATA)
+		return step_without_cfi(walk, ret_how);
 	return rc == -EFAULT ? (int)walk->fail : STOP_BAD_CFI;
 }
 
@@ -158,13 +163,12 @@ static int step(struct walk *walk, unsigned *ret_how)
 	case RULE_FRAME:
 		if (rule->how == UNWIND_BY_CODE)
 			return step_code(walk, rule, ret_how);
-		rc = step_rule(walk, rule);
-		return rc < 0 ? stop_of(walk, rc) : STEPPED;
+		return by_cfi(walk, step_rule(walk, rule), ret_how);
 	case RULE_SLOW:
 		rc = lookup_row(walk, rule);
 		if (rc == 0)
 			rc = step_slow(walk, &walk->unwinder->row);
-		return rc < 0 ? stop_of(walk, rc) : STEPPED;
+		return by_cfi(walk, rc, ret_how);
 	case RULE_ROOT:
 		return STOP_ROOT;
 	case RULE_BAD:

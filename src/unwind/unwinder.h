@@ -36,7 +36,8 @@ enum call_check lookup_is_call(struct walk *walk, uint64_t addr);
 
 /*
  * From the frame at hand to its caller, by one way. 0: walk->regs, pc, exact are the caller's.
- * -EBADMSG: the rule leads nowhere; -EFAULT: memory (walk->fail). On failure the frame may be
+ * -EBADMSG: the rule leads nowhere; -ENODATA: it needs a register that is not known (any more);
+ * -EFAULT: memory (walk->fail). On failure the frame may be
  * half changed.
  */
 int step_rule(struct walk *walk, const struct rule *rule);

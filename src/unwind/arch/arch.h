@@ -36,11 +36,15 @@ const struct arch *arch_of(enum unwind_arch arch);
 
 extern const struct arch arch_x86_64, arch_aarch64;
 
-/* Code of one module, read as needed. */
+/* Code, read as needed; addresses are vaddrs of a file, or run-time ones where there is none.
+ */
 struct code_view {
-	const struct elf *elf;
-	uint64_t vaddr;		 /* where to begin */
-	uint64_t function_start; /* of the symbol, or 0 */
+	/* Up to `len` bytes at an address; returns how many there are. */
+	size_t (*read)(void *ctx, uint64_t at, void *ret_bytes, size_t len);
+	void *ctx;
+	uint64_t at;		 /* where to begin */
+	bool after_call;	 /* `at` is a return address */
+	uint64_t function_start; /* of the symbol that holds it; 0: not known */
 	const uint64_t *starts;	 /* known starts of functions, sorted */
 	uint32_t start_count;
 };

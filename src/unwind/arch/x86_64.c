@@ -5,6 +5,8 @@
  */
 #include "unwind/arch/arch.h"
 
+#include "unwind/arch/x86_code.h"
+
 #include <elf.h>
 
 static const uint8_t dwarf_of_perf[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, ARCH_NONE, ARCH_NONE,
@@ -57,4 +59,5 @@ const struct arch arch_x86_64 = {
 	.tracked = tracked,
 	.call_bytes_max = 7,
 	.ends_in_call = ends_in_call,
+	.code_frame = x86_code_frame,
 };

@@ -1,0 +1,297 @@
+/*
+ * Code without CFI: where is the return address, and where are the caller's registers?
+ *
+ * Forwards: a function that returns must undo its frame first, so the instructions from here to
+ * any `ret` say how far away the return address is, and each `pop` on the way where a register
+ * of the caller lies. All ways to all rets agree in code that works; the first one found is
+ * taken. Jumps are followed, both ways of a conditional one; calls are stepped over (they give
+ * the stack back as it was). A way ends without an answer at an indirect jump, at an
+ * instruction that stops, and where it runs into the start of the next function (behind a call
+ * that does not return).
+ *
+ * Backwards, if no way comes back: the instructions from the start of the function (if a symbol
+ * tells it) to here are added up. That is right behind a plain prologue.
+ *
+ * Both are bounded by INSNS_MAX decoded instructions.
+ */
+#include "unwind/arch/x86_code.h"
+
+#include "unwind/arch/x86_insn.h"
+
+#include <string.h>
+
+enum { INSNS_MAX = 2000, WAYS_MAX = 32, SEEN_SLOTS = 4096, WINDOW = 512 };
+
+enum base {
+	FROM_SP, /* offsets count from sp as it is at the beginning */
+	FROM_BP, /* ... from rbp as it is at the beginning */
+};
+
+static const uint8_t tracked[] = {3, 5, 12, 13, 14, 15}; /* as arch.tracked, other numbers */
+
+enum { TRACKED = sizeof(tracked) };
+
+struct way {
+	uint64_t at;
+	enum base base;
+	int64_t sp; /* from base */
+	int64_t saved[TRACKED];
+	uint8_t saved_known, saved_base; /* bits */
+};
+
+struct search {
+	const struct code_view *view;
+	struct way ways[WAYS_MAX];
+	unsigned way_count, insns;
+	uint64_t seen[SEEN_SLOTS];
+	uint64_t window_start;
+	size_t window_len;
+	uint8_t window[WINDOW];
+};
+
+static int tracked_index(int reg)
+{
+	for (int i = 0; i < TRACKED; i++)
+		if (tracked[i] == reg)
+			return i;
+	return -1;
+}
+
+static bool insn_at(struct search *s, uint64_t at, struct x86_insn *ret)
+{
+	uint64_t inside = at - s->window_start;
+
+	if (s->insns++ >= INSNS_MAX)
+		return false;
+	if (at < s->window_start || inside + X86_INSN_MAX > s->window_len) {
+		s->window_start = at;
+		s->window_len = s->view->read(s->view->ctx, at, s->window, WINDOW);
+		inside = 0;
+	}
+	return inside < s->window_len &&
+	       x86_decode(s->window + inside, s->window_len - inside, ret);
+}
+
+static bool is_start(const struct code_view *view, uint64_t at)
+{
+	uint32_t lo = 0, hi = view->start_count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (view->starts[mid] < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < view->start_count && view->starts[lo] == at;
+}
+
+/* True the first time that an address is seen (or when the table is full there). */
+static bool first_time(struct search *s, uint64_t at)
+{
+	uint64_t *slot = &s->seen[(at * 0x9e3779b97f4a7c15u) >> 52];
+
+	if (*slot == at)
+		return false;
+	*slot = at;
+	return true;
+}
+
+static void restored(struct way *way, int reg, enum base base, int64_t offset)
+{
+	int i = tracked_index(reg);
+
+	if (i < 0)
+		return;
+	way->saved[i] = offset;
+	way->saved_known |= (uint8_t)(1u << i);
+	way->saved_base = (uint8_t)((way->saved_base & ~(1u << i)) | (unsigned)base << i);
+}
+
+/* rbp as at the beginning? */
+static bool bp_intact(const struct way *way)
+{
+	return !(way->saved_known & 2);
+}
+
+/* False: the stack pointer cannot be told any more. */
+static bool move_sp(struct way *way, const struct x86_insn *insn)
+{
+	if (insn->kind == X86_LEAVE || (insn->kind == X86_SP_FROM && insn->reg == X86_BP)) {
+		if (!bp_intact(way))
+			return false;
+		way->base = FROM_BP;
+		way->sp = insn->kind == X86_LEAVE ? 0 : insn->value;
+		if (insn->kind == X86_LEAVE) {
+			restored(way, X86_BP, FROM_BP, 0);
+			way->sp = 8;
+		}
+		return true;
+	}
+	switch (insn->kind) {
+	case X86_PUSH:
+		way->sp -= 8;
+		return true;
+	case X86_POP:
+		if (insn->reg == X86_SP)
+			return false;
+		if (insn->reg >= 0)
+			restored(way, insn->reg, way->base, way->sp);
+		way->sp += 8;
+		return true;
+	case X86_ADD_SP:
+		way->sp += insn->value;
+		return true;
+	case X86_SP_FROM:
+		way->sp += insn->value;
+		return insn->reg == X86_SP;
+	case X86_LOAD:
+		if (insn->base == X86_SP)
+			restored(way, insn->reg, way->base, way->sp + insn->value);
+		else if (insn->base == X86_BP && bp_intact(way))
+			restored(way, insn->reg, FROM_BP, insn->value);
+		return true;
+	default:
+		return insn->kind != X86_SP_LOST;
+	}
+}
+
+static void way_add(struct search *s, const struct way *way, uint64_t at)
+{
+	if (s->way_count == WAYS_MAX)
+		return;
+	s->ways[s->way_count] = *way;
+	s->ways[s->way_count++].at = at;
+}
+
+static bool in_reach(int64_t offset)
+{
+	return offset > -(1 << 24) && offset < (1 << 24);
+}
+
+static bool result_of(const struct way *way, struct code_result *ret)
+{
+	if (!in_reach(way->sp) || way->sp % 8)
+		return false;
+	ret->cfa_reg = way->base == FROM_SP ? 7 : 6;
+	ret->cfa_offset = (int32_t)way->sp + 8;
+	for (int i = 0; i < TRACKED; i++) {
+		int64_t from_cfa = way->saved[i] - ret->cfa_offset;
+
+		ret->saved[i] = CODE_NOT_SAVED;
+		if ((way->saved_known >> i & 1) &&
+			(way->saved_base >> i & 1) == (int)way->base && from_cfa % 8 == 0 &&
+			from_cfa > -(1 << 17) && from_cfa < 0)
+			ret->saved[i] = (int16_t)(from_cfa / 8);
+	}
+	return true;
+}
+
+/* Follows one way to its end. True: it returned. */
+static bool follow(struct search *s, struct way *way)
+{
+	struct x86_insn insn;
+
+	while (first_time(s, way->at) && insn_at(s, way->at, &insn)) {
+		uint64_t next = way->at + insn.length;
+
+		switch (insn.kind) {
+		case X86_RET:
+			return true;
+		case X86_STOP:
+		case X86_JMP_FAR_AWAY:
+			return false;
+		case X86_JMP:
+			way->at = next + (uint64_t)insn.value;
+			continue;
+		case X86_JCC:
+			way_add(s, way, next + (uint64_t)insn.value);
+			break;
+		default:
+			if (!move_sp(way, &insn))
+				return false;
+		}
+		if (is_start(s->view, next))
+			return false;
+		way->at = next;
+	}
+	return false;
+}
+
+static bool forwards(struct search *s, struct code_result *ret)
+{
+	struct way way = {.at = s->view->at};
+
+	/* A call that does not return may be the last instruction of its function. */
+	if (s->view->after_call && is_start(s->view, way.at))
+		return false;
+	way_add(s, &way, way.at);
+	while (s->way_count) {
+		way = s->ways[--s->way_count];
+		if (follow(s, &way) && result_of(&way, ret))
+			return true;
+	}
+	return false;
+}
+
+static bool backwards(struct search *s, struct code_result *ret)
+{
+	const struct code_view *view = s->view;
+	int64_t depth = 0, deepest = 0, saved[TRACKED];
+	uint64_t at = view->function_start;
+	struct x86_insn insn;
+	uint8_t known = 0;
+
+	s->insns = 0;
+	if (!at || at > view->at)
+		return false;
+	while (at < view->at) {
+		if (!insn_at(s, at, &insn))
+			return false;
+		at += insn.length;
+		if (insn.kind == X86_PUSH) {
+			int i = tracked_index(insn.reg);
+
+			depth -= 8;
+			if (i >= 0 && !(known >> i & 1)) {
+				saved[i] = depth;
+				known |= (uint8_t)(1u << i);
+			}
+		} else if (insn.kind == X86_ADD_SP) {
+			depth += insn.value;
+		} else if (insn.kind == X86_POP) {
+			depth += 8;
+		} else if (insn.kind == X86_RET || insn.kind == X86_JMP) {
+			depth = deepest; /* what follows was jumped to from before */
+		} else if (insn.kind == X86_SP_LOST || insn.kind == X86_SP_FROM ||
+			   insn.kind == X86_LEAVE) {
+			return false;
+		}
+		deepest = depth < deepest ? depth : deepest;
+	}
+	if (depth > 0 || !in_reach(depth) || depth % 8)
+		return false;
+	ret->cfa_reg = 7;
+	ret->cfa_offset = (int32_t)(8 - depth);
+	for (int i = 0; i < TRACKED; i++)
+		ret->saved[i] = known >> i & 1 && saved[i] >= depth
+					? (int16_t)((saved[i] - 8) / 8)
+					: CODE_NOT_SAVED;
+	return true;
+}
+
+bool x86_code_frame(const struct code_view *view, struct code_result *ret_result)
+{
+	struct search s;
+
+	memset(&s, 0, offsetof(struct search, window));
+	s.view = view;
+	*ret_result = (struct code_result){0};
+	for (int i = 0; i < ARCH_TRACKED_MAX; i++)
+		ret_result->saved[i] = CODE_NOT_SAVED;
+	if (forwards(&s, ret_result))
+		return true;
+	ret_result->no_return = s.insns < INSNS_MAX;
+	return backwards(&s, ret_result);
+}
