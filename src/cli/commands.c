@@ -9,5 +9,6 @@ const struct cli_command *const cli_commands[] = {
 	&cli_script,
 	&cli_export,
 	&cli_list,
+	&cli_doctor,
 	NULL,
 };
