@@ -215,16 +215,38 @@ static size_t read_late(struct stacks *stacks, uint64_t from, size_t want)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* The kernel numbers the stack pointer 7 on x86_64, 31 on aarch64; values stand by set mask
- * bits. */
+/* A register by the kernel's number; values stand by set mask bits. */
+static uint64_t reg_value(const struct wick_regs *regs, unsigned reg)
+{
+	uint64_t below = regs->mask & ((1ull << reg) - 1);
+
+	if (!(regs->mask >> reg & 1))
+		return 0;
+	return wick_word(regs->values, (uint64_t)__builtin_popcountll(below));
+}
+
 static uint64_t stack_pointer(const struct unwind_input *input)
 {
-	unsigned reg = input->arch == UNWIND_X86_64 ? 7 : 31;
-	uint64_t below = input->regs->mask & ((1ull << reg) - 1);
+	return reg_value(input->regs, input->arch == UNWIND_X86_64 ? 7 : 31);
+}
 
-	if (!(input->regs->mask >> reg & 1))
-		return 0;
-	return wick_word(input->regs->values, (uint64_t)__builtin_popcountll(below));
+static uint64_t program_counter(const struct unwind_input *input)
+{
+	return reg_value(input->regs, input->arch == UNWIND_X86_64 ? 8 : 32);
+}
+
+/*
+ * In the middle of exec and exit the old memory is gone and the registers still speak of it:
+ * there is no stack to copy, or no mapping where the program called the kernel. No user part is
+ * owed.
+ */
+static bool between_programs(const struct unwind_input *input, const struct wick_record *record)
+{
+	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	return mode == PERF_RECORD_MISC_KERNEL &&
+	       (!input->stack_bytes ||
+		       !target_find(input->target, input->process, program_counter(input)));
 }
 
 static void unwind_late(
@@ -308,6 +330,9 @@ enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	struct unwind_result result = {
 		.addrs = stacks->addrs, .hows = stacks->hows, .cap = UNWIND_DEPTH_MAX};
 
+	*ret_chain = (struct wick_words){stacks->chain, n};
+	if (between_programs(&input, record))
+		return STOP_NO_USER;
 	stacks->pid = (int32_t)record->id.pid;
 	unwind_run(stacks->unwinder, &input, &result);
 	if (result.stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
