@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { INDENT = 11, TITLE_COLUMNS = 24, NARROW = 60, INDENT_NARROW = 4 };
+enum { INDENT = 11, TITLE_COLUMNS = 24, NARROW = 60, INDENT_NARROW = 4, LABEL_COLUMNS = 6 };
 
 struct options {
 	bool json;
@@ -100,17 +100,36 @@ static void print_words(
 	putchar('\n');
 }
 
-/* "           do    sysctl ...", a line of `text` each. */
+static void print_label(const struct page *page, const char *label)
+{
+	printf("%*s%s%-4s%s  ", page->narrow ? INDENT_NARROW : INDENT, "",
+		paint(page->colour, PAINT_DIM), label, paint(page->colour, PAINT_OFF));
+}
+
+/* "           by    kernel.perf_event_paranoid = 2" */
 static void print_note(const struct page *page, const char *label, const char *text)
 {
-	unsigned indent = page->narrow ? INDENT_NARROW : INDENT;
+	unsigned indent = (page->narrow ? INDENT_NARROW : INDENT) + LABEL_COLUMNS;
 
-	while (*text) {
-		printf("%*s%s%-4s%s  ", (int)indent, "", paint(page->colour, PAINT_DIM), label,
-			paint(page->colour, PAINT_OFF));
-		print_words(page, text, indent + 6, indent + 6);
-		text += strcspn(text, "\n");
-		text += *text == '\n';
+	if (!*text)
+		return;
+	print_label(page, label);
+	print_words(page, text, indent, indent);
+}
+
+/* Commands are to be copied: they are never broken. */
+static void print_remedy(const struct page *page, const struct doctor_finding *finding)
+{
+	for (const char *line = finding->remedy; *line;) {
+		int len = (int)strcspn(line, "\n");
+
+		print_label(page, "do");
+		printf("%.*s\n", len, line);
+		line += len + (line[len] == '\n');
+	}
+	if (finding->cap) {
+		print_label(page, "do");
+		printf("setcap %s, see below\n", finding->cap);
 	}
 }
 
@@ -129,7 +148,7 @@ static void print_finding(const struct page *page, const struct doctor_finding *
 	if (finding->state == DOCTOR_WORKS)
 		return;
 	print_note(page, "by", finding->knob);
-	print_note(page, "do", finding->remedy);
+	print_remedy(page, finding);
 	print_note(page, "else", finding->without);
 }
 
@@ -179,6 +198,10 @@ static void print_report(const struct page *page, const struct doctor_facts *fac
 	print_way(page, "COMMAND", report->can_record, report->command);
 	print_way(page, "-p PID", report->can_record, report->process);
 	print_way(page, "-a", report->system_works, report->system);
+	if (!report->capabilities[0])
+		return;
+	print_title(page, "Capabilities");
+	printf("  setcap %s=ep \"$(command -v wick)\"\n", report->capabilities);
 }
 
 /* ---- JSON */
@@ -195,6 +218,7 @@ static void json_finding(struct json_out *json, const struct doctor_finding *fin
 		json_string(json, "knob", finding->knob);
 		json_string(json, "remedy", finding->remedy);
 		json_string(json, "without", finding->without);
+		json_string(json, "capability", finding->cap ? finding->cap : "");
 	}
 	json_close(json, '}');
 }
@@ -236,6 +260,7 @@ static void json_report(const struct doctor_facts *facts, const struct doctor_re
 	for (uint32_t i = 0; i < report->count; i++)
 		json_finding(&json, &report->findings[i]);
 	json_close(&json, ']');
+	json_string(&json, "capabilities_wanted", report->capabilities);
 	json_bool(&json, "can_record", report->can_record);
 	json_open(&json, "record", '{');
 	json_string(&json, "command", report->command);

@@ -93,7 +93,7 @@ static void blame_module(const struct doctor_facts *facts, struct doctor_finding
 	knob(finding, "a security module");
 	if (facts->lsm[0])
 		detail(finding, "loaded modules: %.100s", facts->lsm);
-	remedy(finding, "journalctl -k | grep -iE 'avc|apparmor|denied'  # shows which rule");
+	remedy(finding, "journalctl -k -g 'denied|avc'  # shows which rule");
 }
 
 /* How to let a system call or a capability into the container that we are in, or seem to be. */
@@ -103,13 +103,13 @@ static void remedy_container(const struct doctor_facts *facts, struct doctor_fin
 
 	if (!strcmp(name, "podman"))
 		remedy(finding,
-			"podman run --cap-add PERFMON --security-opt seccomp=unconfined ...");
-	else if (!strcmp(name, "kubernetes"))
-		remedy(finding, "securityContext: {capabilities: {add: [PERFMON]}, "
-				"seccompProfile: {type: Unconfined}}");
-	else if (!strcmp(name, "docker") || !name[0])
+			"podman run --cap-add PERFMON --security-opt seccomp=unconfined");
+	else if (!strcmp(name, "kubernetes")) {
+		remedy(finding, "securityContext: capabilities: add: [PERFMON]");
+		remedy(finding, "securityContext: seccompProfile: type: Unconfined");
+	} else if (!strcmp(name, "docker") || !name[0])
 		remedy(finding,
-			"docker run --cap-add PERFMON --security-opt seccomp=unconfined ...");
+			"docker run --cap-add PERFMON --security-opt seccomp=unconfined");
 	else
 		remedy(finding, "let %s pass perf_event_open and CAP_PERFMON", name);
 }
@@ -123,14 +123,29 @@ static void blame_filter(const struct doctor_facts *facts, struct doctor_finding
 		remedy(finding, "a systemd service: SystemCallFilter=perf_event_open");
 }
 
+/* A sysctl; in a container it is the host's. */
+static void remedy_sysctl(const struct doctor_facts *facts, const char *name, int64_t value,
+	struct doctor_finding *finding)
+{
+	remedy(finding, "sysctl kernel.%s=%" PRId64 "%s", name, value,
+		facts->container[0] || facts->in_user_namespace ? "  # on the host" : "");
+}
+
+static void remedy_cap(
+	const struct doctor_facts *facts, const char *cap, struct doctor_finding *finding)
+{
+	if (!facts->in_user_namespace) /* its capabilities do not count for the kernel */
+		finding->cap = cap;
+	else
+		remedy(finding, "run wick outside of the user namespace");
+}
+
 static void blame_paranoid(
 	const struct doctor_facts *facts, int64_t need, struct doctor_finding *finding)
 {
 	knob(finding, "kernel.perf_event_paranoid = %" PRId64, facts->limits.paranoid);
-	remedy(finding, "sysctl kernel.perf_event_paranoid=%" PRId64 "%s", need,
-		facts->container[0] || facts->in_user_namespace ? "  # on the host" : "");
-	if (!facts->in_user_namespace)
-		remedy(finding, "setcap cap_perfmon=ep \"$(command -v wick)\"");
+	remedy_sysctl(facts, "perf_event_paranoid", need, finding);
+	remedy_cap(facts, "cap_perfmon", finding);
 }
 
 /* `need`: the highest perf_event_paranoid at which everybody may; INT64_MIN: none helps. */
@@ -156,7 +171,7 @@ static void refused(const struct doctor_facts *facts, int code, int64_t need,
 		blame_paranoid(facts, need, finding);
 	} else if (need == INT64_MIN && !can_perfmon(facts)) {
 		knob(finding, "no CAP_PERFMON");
-		remedy(finding, "setcap cap_perfmon=ep \"$(command -v wick)\"");
+		remedy_cap(facts, "cap_perfmon", finding);
 		remedy(finding, "sudo wick ...");
 	} else {
 		blame_module(facts, finding);
@@ -172,16 +187,20 @@ static bool is_refusal(int code)
 
 static void judge_cycles(const struct doctor_facts *facts, struct doctor_report *report)
 {
-	struct doctor_finding *finding =
-		add(report, DOCTOR_EVENTS, "cycles", "CPU cycles (hardware)");
+	/* The kernel's part is refused before anybody asks whether there is a PMU. */
+	int code = is_refusal(facts->cycles) ? facts->cycles_user : facts->cycles;
+	struct doctor_finding *finding;
 
+	if (is_refusal(code) && facts->clock_user != 0)
+		return; /* refused as everything is: told once */
+	finding = add(report, DOCTOR_EVENTS, "cycles", "CPU cycles (hardware)");
 	if (!facts->cycles) {
 		detail(finding, "count and interrupt");
 		return;
 	}
-	if (is_refusal(facts->cycles)) {
-		refused(facts, facts->cycles, facts->cycles_user == 0 ? 1 : 2, finding);
-		if (facts->cycles_user == 0) {
+	if (!code || is_refusal(code)) {
+		refused(facts, facts->cycles, !code ? 1 : 2, finding);
+		if (!code) {
 			finding->state = DOCTOR_LIMITED;
 			detail(finding, "user code only");
 			without(finding, "the kernel's part of the time is only measured");
@@ -189,10 +208,9 @@ static void judge_cycles(const struct doctor_facts *facts, struct doctor_report 
 		return;
 	}
 	finding->state = DOCTOR_ABSENT;
-	detail(finding, facts->cycles == -ENODATA ? "the PMU opens and counts nothing"
-						  : "this machine shows no PMU");
-	remedy(finding, "in a virtual machine: let the host pass the PMU (qemu -cpu "
-			"host,pmu=on)");
+	detail(finding, code == -ENODATA ? "the PMU opens and counts nothing"
+					 : "this machine shows no PMU");
+	remedy(finding, "in a virtual machine: qemu -cpu host,pmu=on");
 	without(finding,
 		"cpu-clock: a timer; code that disables interrupts shows where it ends");
 }
@@ -259,20 +277,18 @@ static void judge_cgroup(const struct doctor_facts *facts, struct doctor_report 
 	if (facts->cgroup_make == -ENOENT) {
 		finding->state = DOCTOR_ABSENT;
 		detail(finding, "no cgroup v2 is mounted");
-		remedy(finding, "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none "
-				"/sys/fs/cgroup/unified");
+		remedy(finding, "mkdir /run/cgroup2 && mount -t cgroup2 none /run/cgroup2");
 	} else if (facts->cgroup_make < 0) {
 		finding->state = DOCTOR_REFUSED;
-		detail(finding, "no child cgroup may be made: %s",
-			strerror(-facts->cgroup_make));
+		detail(finding, "cannot be made: %s", strerror(-facts->cgroup_make));
 		knob(finding, "%s",
 			facts->cgroup_make == -EROFS ? "cgroup2 is mounted read-only"
-						     : "the owner of our cgroup");
-		if (facts->container[0])
-			remedy(finding, "docker run --cgroupns=private "
-					"-v /sys/fs/cgroup:/sys/fs/cgroup:rw ...");
-		else
+						     : "who owns our cgroup directory");
+		if (facts->uid != 0)
 			remedy(finding, "systemd-run --user --scope -p Delegate=yes wick ...");
+		else
+			remedy(finding, "docker run --cgroupns private "
+					"-v /sys/fs/cgroup:/sys/fs/cgroup");
 	} else if (facts->cgroup_event < 0) {
 		refused(facts, facts->cgroup_event, 0, finding);
 	} else if (facts->cgroup_clone < 0) {
@@ -343,7 +359,7 @@ static void judge_rings(const struct doctor_facts *facts, struct doctor_report *
 	knob(finding, "RLIMIT_MEMLOCK, perf_event_mlock_kb = %" PRId64, facts->limits.mlock_kb);
 	remedy(finding, "sysctl kernel.perf_event_mlock_kb=%" PRIu64,
 		facts->ring_bytes_asked / 1024 + 4);
-	remedy(finding, "ulimit -l unlimited; setcap cap_ipc_lock=ep \"$(command -v wick)\"");
+	remedy(finding, "ulimit -l unlimited  # as root, before wick");
 	without(finding, facts->ring_bytes
 				 ? "smaller rings: high rates lose samples, which is told"
 				 : "nothing can be recorded through perf events");
@@ -425,15 +441,15 @@ static void judge_kallsyms(const struct doctor_facts *facts, struct doctor_repor
 	detail(finding, "/proc/kallsyms hides the addresses");
 	if (restrict_ != FACT_NONE && restrict_ > 0) {
 		knob(finding, "kernel.kptr_restrict = %" PRId64, restrict_);
-		remedy(finding, "sysctl kernel.kptr_restrict=%d",
-			facts->uid == 0 && restrict_ > 1 ? 1 : 0);
+		remedy_sysctl(facts, "kptr_restrict", facts->uid == 0 && restrict_ > 1 ? 1 : 0,
+			finding);
 	} else {
 		knob(finding, "perf_event_paranoid = %" PRId64 ", no CAP_SYSLOG",
 			facts->limits.paranoid);
-		remedy(finding, "sysctl kernel.perf_event_paranoid=1");
+		remedy_sysctl(facts, "perf_event_paranoid", 1, finding);
 	}
-	if (!facts->in_user_namespace && restrict_ < 2)
-		remedy(finding, "setcap cap_syslog,cap_perfmon=ep \"$(command -v wick)\"");
+	if (restrict_ < 2)
+		remedy_cap(facts, "cap_syslog", finding);
 }
 
 static void judge_map_files(const struct doctor_facts *facts, struct doctor_report *report)
@@ -450,13 +466,9 @@ static void judge_map_files(const struct doctor_facts *facts, struct doctor_repo
 	without(finding, "programs replaced while they run may lack names");
 	if (finding->state == DOCTOR_ABSENT)
 		return;
-	if (facts->in_user_namespace) {
-		knob(finding, "the user namespace");
-		remedy(finding, "record from outside of the container");
-		return;
-	}
-	knob(finding, "no CAP_CHECKPOINT_RESTORE");
-	remedy(finding, "setcap cap_checkpoint_restore,cap_perfmon=ep \"$(command -v wick)\"");
+	knob(finding,
+		facts->in_user_namespace ? "the user namespace" : "no CAP_CHECKPOINT_RESTORE");
+	remedy_cap(facts, "cap_checkpoint_restore", finding);
 }
 
 /* ---- other ways */
@@ -486,10 +498,10 @@ static void judge_ptrace(const struct doctor_facts *facts, struct doctor_report 
 		if (scope >= 3)
 			remedy(finding, "only a reboot lowers it from 3");
 		else
-			remedy(finding, "sysctl kernel.yama.ptrace_scope=0");
+			remedy_sysctl(facts, "yama.ptrace_scope", 0, finding);
 	} else if (facts->seccomp == 2) {
 		knob(finding, "a seccomp filter");
-		remedy(finding, "docker run --cap-add SYS_PTRACE ...");
+		remedy(finding, "docker run --cap-add SYS_PTRACE");
 	} else {
 		blame_module(facts, finding);
 	}
@@ -512,10 +524,10 @@ static void judge_bpf(const struct doctor_facts *facts, struct doctor_report *re
 		knob(finding, "CONFIG_BPF_SYSCALL");
 	} else if (!has_cap(facts, CAP_BIT_BPF) && !has_cap(facts, CAP_BIT_SYS_ADMIN)) {
 		knob(finding, "no CAP_BPF");
-		remedy(finding, "setcap cap_bpf,cap_perfmon=ep \"$(command -v wick)\"");
+		remedy(finding, "sudo wick ...");
 	} else if (facts->seccomp == 2) {
 		knob(finding, "a seccomp filter");
-		remedy(finding, "docker run --cap-add BPF --cap-add PERFMON ...");
+		remedy(finding, "docker run --cap-add BPF --cap-add PERFMON");
 	} else {
 		blame_module(facts, finding);
 	}
@@ -555,6 +567,21 @@ static void judge_summary(const struct doctor_facts *facts, struct doctor_report
 		snprintf(report->system, sizeof(report->system), "refused, see above");
 }
 
+/* One setcap replaces another's, so the findings' capabilities belong into one command. */
+static void judge_capabilities(struct doctor_report *report)
+{
+	char *text = report->capabilities;
+	size_t cap = sizeof(report->capabilities);
+
+	for (uint32_t i = 0; i < report->count; i++) {
+		const char *name = report->findings[i].cap;
+		size_t used = strlen(text);
+
+		if (name && !strstr(text, name))
+			snprintf(text + used, cap - used, "%s%s", used ? "," : "", name);
+	}
+}
+
 void doctor_judge(const struct doctor_facts *facts, struct doctor_report *ret_report)
 {
 	*ret_report = (struct doctor_report){.count = 0};
@@ -574,4 +601,5 @@ void doctor_judge(const struct doctor_facts *facts, struct doctor_report *ret_re
 	judge_ptrace(facts, ret_report);
 	judge_bpf(facts, ret_report);
 	judge_summary(facts, ret_report);
+	judge_capabilities(ret_report);
 }

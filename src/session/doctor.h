@@ -80,6 +80,7 @@ struct doctor_finding {
 	char detail[160];  /* what was seen */
 	char knob[64];	   /* what refuses, by name; "" where nothing does */
 	char remedy[320];  /* commands, a line each; "" where there is none */
+	const char *cap;   /* a capability that would do, too: "cap_perfmon"; NULL: none */
 	char without[160]; /* what wick does without it */
 };
 
@@ -90,6 +91,8 @@ struct doctor_report {
 	/* What `wick record` does here for a command, -p and -a: a sentence each. */
 	char command[240], process[240], system[240];
 	bool system_works;
+	/* The capabilities of the findings that matter, as setcap takes them; "": none. */
+	char capabilities[128];
 };
 
 void doctor_judge(const struct doctor_facts *facts, struct doctor_report *ret_report);
