@@ -322,7 +322,7 @@ static const struct cli_option record_table[] = {
 		"auto: complete stacks, unwound from copies of registers and stack; fp: the "
 		"kernel's frame-pointer chains; dwarf[,BYTES]; none",
 		set_call_graph},
-	{0, "stack-bytes", "BYTES", "of the stack to copy with each sample; default 16384",
+	{0, "stack-bytes", "BYTES", "of the stack to copy with each sample; default 24576",
 		set_stack_bytes},
 	{'D', "delay", "MSEC",
 		"begin to sample so long after the start; -1: only when told, by SIGUSR2 or "

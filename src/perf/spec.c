@@ -324,11 +324,9 @@ int spec_pick(struct event_spec *ret_specs, char *why, struct error *err)
 		return (int)n;
 	}
 	rc = spec_try_open(&ret_specs[0]);
-	snprintf(why, 192, "%s",
-		rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? ""
-		: code_is_missing(rc) || !rc
-			? "no CPU cycles here: the machine's PMU is absent or counts nothing"
-			: "");
+	if (!rc || code_is_missing(rc))
+		snprintf(why, 192,
+			"no CPU cycles here: the machine's PMU is absent or counts nothing");
 	ret_specs[0] = (struct event_spec){.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.name = "cpu-clock",

@@ -65,6 +65,7 @@ static const struct field fields[] = {
 	FIELD(FIELD_NUMBER, targets),
 	FIELD(FIELD_STATUS, exit_status),
 	FIELD(FIELD_BOOL, interrupted),
+	FIELD(FIELD_BOOL, unfinished),
 	FIELD(FIELD_BOOL, scaled),
 	FIELD(FIELD_TEXT, notes),
 };

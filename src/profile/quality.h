@@ -64,12 +64,14 @@ struct quality {
 	uint64_t user_ns, kernel_ns;	       /* of cpu_ns, where the clock tells */
 	uint64_t lost_read;		       /* PERF_FORMAT_LOST at the end */
 	uint64_t ring_pages, ring_pages_asked; /* a CPU */
-	uint64_t coverage_events; /* event_count is of so many events, the first ones of the file */
-	uint64_t targets;		       /* threads attached to, or 1 for a command */
-	int32_t exit_status;		       /* of the command; -1: none */
-	bool scaled; /* the PMU was shared: event_count is scaled up */
-	bool interrupted; /* ended by a signal or -d, not by the target's end */
-	char notes[1024]; /* one sentence a line: what else the user should know */
+	uint64_t coverage_events; /* event_count is of so many events, the first ones of the
+				     file */
+	uint64_t targets;	  /* threads attached to, or 1 for a command */
+	int32_t exit_status;	  /* of the command; -1: none */
+	bool scaled;		  /* the PMU was shared: event_count is scaled up */
+	bool unfinished;	  /* a checkpoint: the recorder did not come to its end */
+	bool interrupted;	  /* ended by a signal or -d, not by the target's end */
+	char notes[1024];	  /* one sentence a line: what else the user should know */
 
 	/* ---- counted from the records */
 	uint64_t samples;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SPLIT_LEAST_NS = 40 * 1000 * 1000 }; /* ten ticks at 250 Hz */
+
 void process_clock_start(struct process_clock *clock, const struct proc *proc, int32_t pid)
 {
 	struct proc_stat stat;
@@ -36,14 +38,15 @@ void process_clock_read(struct process_clock *clock, const struct proc *proc)
 void clocks_take_processes(
 	struct quality *quality, const struct process_clock *clocks, uint32_t count)
 {
-	quality->cpu_ns = quality->kernel_ns = 0;
+	uint64_t used = 0, kernel = 0;
+
 	for (uint32_t i = 0; i < count; i++) {
-		quality->cpu_ns += clocks[i].used;
-		quality->kernel_ns += clocks[i].kernel;
+		used += clocks[i].used;
+		kernel += clocks[i].kernel;
 	}
-	if (quality->kernel_ns > quality->cpu_ns)
-		quality->kernel_ns = quality->cpu_ns;
-	quality->user_ns = quality->cpu_ns - quality->kernel_ns;
+	if (kernel > used)
+		kernel = used;
+	clocks_split(quality, used - kernel, kernel);
 	snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "process clocks");
 }
 
@@ -52,11 +55,20 @@ static uint64_t timeval_ns(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
 }
 
+/* The kernel splits CPU time by looking at each tick: below some of them the split means
+ * nothing. */
+void clocks_split(struct quality *quality, uint64_t user_ns, uint64_t kernel_ns)
+{
+	bool known = user_ns + kernel_ns >= SPLIT_LEAST_NS;
+
+	quality->cpu_ns = user_ns + kernel_ns;
+	quality->user_ns = known ? user_ns : QUALITY_UNKNOWN;
+	quality->kernel_ns = known ? kernel_ns : QUALITY_UNKNOWN;
+}
+
 void clocks_take_usage(struct quality *quality, const struct rusage *usage)
 {
-	quality->user_ns = timeval_ns(&usage->ru_utime);
-	quality->kernel_ns = timeval_ns(&usage->ru_stime);
-	quality->cpu_ns = quality->user_ns + quality->kernel_ns;
+	clocks_split(quality, timeval_ns(&usage->ru_utime), timeval_ns(&usage->ru_stime));
 	snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "rusage");
 }
 

@@ -251,6 +251,27 @@ static void load_header(struct load *load)
 		out->cmdline[out->cmdline_count++] = strdup(f->cmdline[i] ? f->cmdline[i] : "");
 }
 
+/* What the attr of another recorder's file tells of what ours would have stored. */
+static void quality_from_attr(struct load *load)
+{
+	struct quality *quality = &load->out->profile.quality;
+	const struct perf_event_attr *attr;
+	bool clock;
+
+	if (!load->info->event_count || quality->event[0])
+		return;
+	attr = &load->info->events[0].attr;
+	clock = attr->type == PERF_TYPE_SOFTWARE &&
+		(attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+			attr->config == PERF_COUNT_SW_TASK_CLOCK);
+	perfdata_event_name(&load->info->events[0], quality->event, sizeof(quality->event));
+	quality->weight_is_ns = clock;
+	quality->source =
+		attr->flags & ATTR_EXCLUDE_KERNEL ? SOURCE_KERNEL_USER_ONLY : SOURCE_KERNEL;
+	quality->frequency_hz = attr->flags & ATTR_FREQ ? attr->sample_period : 0;
+	quality->period = attr->flags & ATTR_FREQ ? 0 : attr->sample_period;
+}
+
 /* Names, the stored half of the quality, and what is known only at the end. */
 static int load_finish(struct load *load)
 {
@@ -261,6 +282,7 @@ static int load_finish(struct load *load)
 	quality->out_of_order = reorder_late(load->reorder);
 	if (load->info->is_pipe)
 		rc = load_quality(load);
+	quality_from_attr(load);
 	load_header(load);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;

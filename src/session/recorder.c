@@ -449,6 +449,7 @@ static int recorder_checkpoint(struct recorder *r)
 	int rc;
 
 	take_measures(r);
+	quality_of(r)->unfinished = true;
 	rc = header_refresh(&r->features, quality_of(r), &r->target);
 	if (rc == 0)
 		rc = perfdata_checkpoint(r->writer, &r->features, r->err);
@@ -581,8 +582,10 @@ static void say_limits(struct recorder *r)
 static int write_file_end(struct recorder *r)
 {
 	struct error disk_error = {.text = ""};
-	int rc = header_refresh(&r->features, quality_of(r), &r->target);
+	int rc;
 
+	quality_of(r)->unfinished = false;
+	rc = header_refresh(&r->features, quality_of(r), &r->target);
 	if (rc < 0)
 		return error_set(r->err, rc, "out of memory while finishing %s", r->out->path);
 	if (!r->disk_full)

@@ -52,7 +52,7 @@ struct record_options {
 	void *ctx;
 };
 
-enum { RECORD_DEFAULT_HZ = 997, RECORD_STACK_BYTES = 16 << 10 };
+enum { RECORD_DEFAULT_HZ = 997, RECORD_STACK_BYTES = 24 << 10 };
 
 struct recorded {
 	struct profile profile; /* frames and quality; no samples */

@@ -210,9 +210,9 @@ void targets_clocks_take(struct targets *targets, struct quality *quality)
 		clocks_take_processes(quality, targets->clocks, targets->options->pid_count);
 	} else if (targets->confine.fd >= 0 && targets->cgroup_cpu != QUALITY_UNKNOWN &&
 		   confine_cpu(&targets->confine, &cpu, &user, &kernel) == 0) {
+		clocks_split(
+			quality, user - targets->cgroup_user, kernel - targets->cgroup_kernel);
 		quality->cpu_ns = cpu - targets->cgroup_cpu;
-		quality->user_ns = user - targets->cgroup_user;
-		quality->kernel_ns = kernel - targets->cgroup_kernel;
 		snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name),
 			"cgroup cpu.stat");
 	} else if (targets->scope == SCOPE_SYSTEM && targets->busy_ns != QUALITY_UNKNOWN) {

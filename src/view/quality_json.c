@@ -102,6 +102,8 @@ static void json_measured(struct json_out *json, const struct quality *q)
 	json_string(json, "scope", (unsigned)q->scope < 4 ? scopes[q->scope] : "unknown");
 	json_bool(json, "weight_is_ns", q->weight_is_ns);
 	json_bool(json, "interrupted", q->interrupted);
+	json_bool(json, "unfinished", q->unfinished);
+	json_bool(json, "scaled", q->scaled);
 	if (q->exit_status >= 0)
 		json_i64(json, "exit_status", q->exit_status);
 	else

@@ -277,6 +277,11 @@ static void say_file(struct quality_lines *lines, const struct quality_view *vie
 			"full?): what came "
 			"after is missing",
 			figure_thousands(q->truncated_at, n));
+	if (q->unfinished)
+		say(lines, LEVEL_WARN, "file",
+			"the recorder did not come to its end (killed?): this is what it had "
+			"at "
+			"its last checkpoint, at most a second earlier");
 	if (q->bad_records > 0)
 		say(lines, LEVEL_WARN, "file", "%s damaged records were skipped",
 			figure_thousands(q->bad_records, n));
