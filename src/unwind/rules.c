@@ -145,7 +145,7 @@ void rule_of_code(
 	struct making m = {arch, 0, ret_rule, false, false, false};
 
 	rule_clear(ret_rule);
-	ret_rule->kind = RULE_FRAME;
+	ret_rule->kind = code->unsure ? RULE_UNSURE : RULE_CODE;
 	ret_rule->how = UNWIND_BY_CODE;
 	ret_rule->cfa_reg = code->cfa_reg;
 	ret_rule->cfa_offset = code->cfa_offset;

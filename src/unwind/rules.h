@@ -15,6 +15,8 @@
 enum rule_kind {
 	RULE_EMPTY,
 	RULE_FRAME,
+	RULE_CODE,     /* the same, but read from the code: to be checked */
+	RULE_UNSURE,   /* the same, and the frame pointer is tried first */
 	RULE_SLOW,     /* look the row up again */
 	RULE_ROOT,     /* nobody called this */
 	RULE_NONE,     /* nothing is known about this code */

@@ -127,6 +127,28 @@ static int step_without_cfi(struct walk *walk, unsigned *ret_how)
 	return fp_rc == -EFAULT ? (int)fail : STOP_NO_CFI;
 }
 
+/* By code: believed when it leads to a call. */
+static int step_code(struct walk *walk, const struct rule *cached, unsigned *ret_how)
+{
+	struct rule rule = *cached; /* looking for calls may take its place */
+	struct walk before = *walk;
+	int rc;
+
+	if (rule.kind == RULE_UNSURE && step_fp(walk) == 0) {
+		*ret_how = UNWIND_BY_FP;
+		return STEPPED;
+	}
+	*walk = before;
+	rc = step_rule(walk, &rule);
+	*ret_how = UNWIND_BY_CODE;
+	if (rc == 0 && lookup_is_call(walk, walk->pc) != CALL_NO)
+		return STEPPED;
+	if (rc == -EFAULT)
+		return (int)walk->fail;
+	*walk = before;
+	return step_without_cfi(walk, ret_how);
+}
+
 static int by_cfi(struct walk *walk, int rc, unsigned *ret_how)
 {
 	if (rc == 0)
@@ -135,21 +157,6 @@ static int by_cfi(struct walk *walk, int rc, unsigned *ret_how)
 	if (rc == -ENODATA)
 		return step_without_cfi(walk, ret_how);
 	return rc == -EFAULT ? (int)walk->fail : STOP_BAD_CFI;
-}
-
-/* By code: believed when it leads to a call. */
-static int step_code(struct walk *walk, const struct rule *rule, unsigned *ret_how)
-{
-	struct walk before = *walk;
-	int rc = step_rule(walk, rule);
-
-	*ret_how = UNWIND_BY_CODE;
-	if (rc == 0 && (!walk->pc || lookup_is_call(walk, walk->pc) != CALL_NO))
-		return STEPPED;
-	if (rc == -EFAULT)
-		return (int)walk->fail;
-	*walk = before;
-	return step_without_cfi(walk, ret_how);
 }
 
 /* STEPPED, or why there is no caller. */
@@ -161,9 +168,10 @@ static int step(struct walk *walk, unsigned *ret_how)
 	*ret_how = UNWIND_BY_CFI;
 	switch (rule->kind) {
 	case RULE_FRAME:
-		if (rule->how == UNWIND_BY_CODE)
-			return step_code(walk, rule, ret_how);
 		return by_cfi(walk, step_rule(walk, rule), ret_how);
+	case RULE_CODE:
+	case RULE_UNSURE:
+		return step_code(walk, rule, ret_how);
 	case RULE_SLOW:
 		rc = lookup_row(walk, rule);
 		if (rc == 0)

@@ -55,6 +55,7 @@ enum { CODE_NOT_SAVED = INT16_MIN };
 struct code_result {
 	uint8_t cfa_reg;
 	int32_t cfa_offset;
+	bool unsure;			 /* not all ways agree: a frame pointer is worth more */
 	bool no_return;			 /* no path from here comes back */
 	int16_t saved[ARCH_TRACKED_MAX]; /* as arch.tracked */
 };

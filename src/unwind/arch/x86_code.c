@@ -3,9 +3,10 @@
  *
  * Forwards: a function that returns must undo its frame first, so the instructions from here to
  * any `ret` say how far away the return address is, and each `pop` on the way where a register
- * of the caller lies. All ways to all rets agree in code that works; the first one found is
- * taken. Jumps are followed, both ways of a conditional one; calls are stepped over (they give
- * the stack back as it was). A way ends without an answer at an indirect jump, at an
+ * of the caller lies. All ways to all rets agree in code that keeps to the ABI; where they do
+ * not (code that was generated, or a call that does not return was walked over), the answer is
+ * called unsure. Jumps are followed, both ways of a conditional one; calls are stepped over
+ * (they give the stack back as it was). A way ends without an answer at an indirect jump, at an
  * instruction that stops, and where it runs into the start of the next function (behind a call
  * that does not return).
  *
@@ -219,20 +220,33 @@ static bool follow(struct search *s, struct way *way)
 	return false;
 }
 
+static bool same_frame(const struct code_result *a, const struct code_result *b)
+{
+	return a->cfa_reg == b->cfa_reg && a->cfa_offset == b->cfa_offset;
+}
+
 static bool forwards(struct search *s, struct code_result *ret)
 {
 	struct way way = {.at = s->view->at};
+	bool found = false;
 
 	/* A call that does not return may be the last instruction of its function. */
 	if (s->view->after_call && is_start(s->view, way.at))
 		return false;
 	way_add(s, &way, way.at);
 	while (s->way_count) {
+		struct code_result other;
+
 		way = s->ways[--s->way_count];
-		if (follow(s, &way) && result_of(&way, ret))
+		if (!follow(s, &way) || !result_of(&way, found ? &other : ret))
+			continue;
+		if (found && !same_frame(ret, &other)) {
+			ret->unsure = true;
 			return true;
+		}
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 static bool backwards(struct search *s, struct code_result *ret)
