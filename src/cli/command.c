@@ -41,28 +41,26 @@ int cli_finish_stdout(void)
 
 /* ---- help */
 
+/* Words, at most 79 columns a line; a newline in the text is one, two are an empty line. */
 static void wrap(FILE *out, const char *text, int indent, int first_column)
 {
 	int column = first_column;
+	bool gap = false;
 
-	while (*text) {
+	for (; *text; text += *text == ' ' || *text == '\n') {
 		size_t len = strcspn(text, " \n");
 
-		if (column > indent && column + (int)len > 79) {
+		if (gap && column + 1 + (int)len > 79) {
 			fprintf(out, "\n%*s", indent, "");
 			column = indent;
+			gap = false;
 		}
-		fprintf(out, "%.*s", (int)len, text);
-		column += (int)len;
+		column += fprintf(out, "%s%.*s", gap ? " " : "", (int)len, text);
 		text += len;
+		gap = *text == ' ';
 		if (*text == '\n') {
-			fprintf(out, "\n%*s", text[1] && text[1] != '\n' ? indent : 0, "");
+			fprintf(out, "\n%*s", text[1] == '\n' ? 0 : indent, "");
 			column = indent;
-			text++;
-		} else if (*text == ' ') {
-			fputc(' ', out);
-			column++;
-			text++;
 		}
 	}
 	fputc('\n', out);
