@@ -302,7 +302,7 @@ class Box:
 class Sample:
     """One sample of a script; frames are leaf first: (addr, symbol or None, offset, dso)."""
 
-    __slots__ = ("comm", "pid", "tid", "cpu", "time", "period", "event", "frames")
+    __slots__ = ("comm", "pid", "tid", "cpu", "time", "period", "event", "frames", "truncated")
 
     def names(self):
         return [frame[1] for frame in self.frames]
@@ -316,7 +316,7 @@ class Sample:
 
 HEADER = re.compile(r"^(\S.*?|)\s+(?:(\d+)/)?(-?\d+)\s+(?:\[(\d+)\]\s+)?(\d+\.\d+):\s+(\d+)\s+"
                     r"(\S+?):\s*$")
-FRAME = re.compile(r"^\s+([0-9a-f]+)\s+(.*?)\s*\((.*)\)\s*$")
+FRAME = re.compile(r"^\s+([0-9a-f]+)\s+(.*) \((.*)\)(?: \(inlined\))?\s*$")
 
 
 def parse_script(text):
@@ -334,10 +334,14 @@ def parse_script(text):
             sample.period = int(header.group(6))
             sample.event = header.group(7)
             sample.frames = []
+            sample.truncated = False
             samples.append(sample)
         elif frame and samples:
             symbol, plus, offset = frame.group(2).rpartition("+0x")
             symbol = symbol if plus else frame.group(2)
+            if symbol.startswith("[truncated:"):  # why the stack ends, drawn as a frame
+                samples[-1].truncated = True
+                continue
             if symbol in ("[unknown]", ""):
                 symbol = None
             samples[-1].frames.append((int(frame.group(1), 16), symbol,
@@ -355,6 +359,16 @@ def truth_of(text):
     return json.loads(lines[-1])
 
 
+def says_no_samples(done):
+    """A recording without samples is said in the loudest words of the block."""
+    return re.search(r"^!! Samples +NONE", done.out + done.err, re.MULTILINE) is not None
+
+
+def functions_of(report):
+    """{name: row} of the first event of a JSON report."""
+    return {row["name"]: row for row in report["events"][0]["functions"]}
+
+
 def lost_of(quality):
     """What the recording says it lost, in the records or by read(), whichever is more."""
     return max(quality["lost"] or 0, quality["lost_read"] or 0)
@@ -362,6 +376,37 @@ def lost_of(quality):
 
 def count(samples, symbol):
     return sum(1 for sample in samples if sample.has(symbol))
+
+
+NOBODY = 65534
+
+
+def as_user(box):
+    """The words before a command that is to run as an ordinary user in this box, and wick for it."""
+    if not is_root():
+        return [], WICK
+    if not shutil.which("setpriv"):
+        raise Skip("setpriv is not installed")
+    os.chown(box.folder, NOBODY, NOBODY)
+    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+             "--bounding-set=-all"]
+    if subprocess.run(words + [WICK, "--help"], stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL, cwd="/").returncode == 0:
+        return words, WICK
+    copy = box.path("wick")  # the tree may lie in a folder that only root may enter
+    shutil.copy(WICK, copy)
+    os.chmod(copy, 0o755)
+    return words, copy
+
+
+def user_record(box, *words, **options):
+    prefix, wick = as_user(box)
+    return box.run(*prefix, wick, "record", *words, **options).check_sane()
+
+
+def need_paranoid(low, high):
+    if not low <= paranoid() <= high:
+        raise Skip("kernel.perf_event_paranoid is %d" % paranoid())
 
 
 def is_root():

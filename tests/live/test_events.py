@@ -76,7 +76,7 @@ def a_modifier_leaves_the_kernel_out(box):
 
 @test
 def a_rate_above_the_limit(box):
-    done = box.wick("record", "-F", "100000000", "--", "true")
+    done = box.wick("record", "-F", "5000000", "--", "true")
     if done.status == 0:
         check("rate" in done.err.lower(), "lowered and not said:", done.err)
     else:
@@ -87,6 +87,8 @@ def a_rate_above_the_limit(box):
 def numbers_that_are_none(box):
     for option in ("-F", "-c", "-m", "-d"):
         for word in ("abc", "", "-1", "0", "1x", "99999999999999999999999"):
+            if (option, word) == ("-d", "0"):
+                continue
             done = box.wick("record", option, word, "--", "true")
             check(done.status not in (0, 3, 4), option, repr(word), done.status)
             check(done.err.strip(), option, word)

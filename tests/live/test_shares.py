@@ -1,7 +1,7 @@
 """Programs that know how much CPU time each of their functions took: the samples must agree."""
 import os
 
-from wicktest import Box, check, check_share, count, main, test, truth_of
+from wicktest import check, check_share, count, functions_of, main, test, truth_of
 
 RATE = "4000"
 
@@ -30,11 +30,11 @@ def shares_of_three_functions(box):
 def the_report_says_the_same_shares(box):
     done = box.record("-F", RATE, "--", box.build("shares.c"), "1.6", "80", "20")
     truth = truth_of(done.out)
-    functions = {f["symbol"]: f for f in box.report()["functions"]}
+    functions = functions_of(box.report())
     for name in ("burn_a", "burn_b"):
         share = truth[name] / (truth["burn_a"] + truth["burn_b"])
-        check(abs(functions[name]["self_percent"] / 100 - share) < 0.025, name, functions[name])
-    check(functions["main"]["total_percent"] > 97, functions["main"])
+        check(abs(functions[name]["self_pct"] / 100 - share) < 0.025, name, functions[name])
+    check(functions["main"]["total_pct"] > 97, functions["main"])
 
 
 @test
