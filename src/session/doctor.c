@@ -295,7 +295,10 @@ static void judge_cgroup(const struct doctor_facts *facts, struct doctor_report 
 		finding->state = DOCTOR_REFUSED;
 		detail(finding, "no process can be started in it: %s",
 			strerror(-facts->cgroup_clone));
-		knob(finding, "clone3");
+		knob(finding, "%s",
+			facts->seccomp == 2 ? "a seccomp filter" : "no clone3 (Linux 5.7)");
+		remedy(finding, "%s",
+			facts->seccomp == 2 ? "let the filter pass clone3" : "a newer kernel");
 	} else {
 		detail(finding, "short-lived threads are seen");
 		return;
@@ -350,6 +353,11 @@ static void judge_rings(const struct doctor_facts *facts, struct doctor_report *
 	if (facts->rings && facts->rings != -EPERM) {
 		finding->state = DOCTOR_REFUSED;
 		detail(finding, "cannot be mapped: %s", strerror(-facts->rings));
+		knob(finding, "%s",
+			facts->rings == -EMFILE ? "RLIMIT_NOFILE (hard limit)"
+						: "the machine's memory");
+		remedy(finding, "%s",
+			facts->rings == -EMFILE ? "ulimit -Hn 1048576" : "wick record -m 16");
 		without(finding, "nothing can be recorded through perf events");
 		return;
 	}
@@ -432,9 +440,9 @@ static void judge_kallsyms(const struct doctor_facts *facts, struct doctor_repor
 		detail(finding, "/proc/kallsyms shows addresses");
 		return;
 	}
-	finding->state = facts->kallsyms == -ENOENT ? DOCTOR_ABSENT : DOCTOR_REFUSED;
+	finding->state = is_refusal(facts->kallsyms) ? DOCTOR_REFUSED : DOCTOR_ABSENT;
 	without(finding, "kernel frames are shown without names");
-	if (facts->kallsyms != -EACCES) {
+	if (finding->state == DOCTOR_ABSENT) {
 		detail(finding, "/proc/kallsyms: %s", strerror(-facts->kallsyms));
 		return;
 	}
