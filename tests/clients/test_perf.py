@@ -64,11 +64,8 @@ def same_name(ours, theirs, is_leaf):
 
 
 def chain(sample):
-    """The frames without zeros at the end, which are what a broken chain ends with."""
-    frames = list(sample.frames)
-    while frames and frames[-1][0] == 0:
-        frames.pop()
-    return frames
+    """The frames without the zeros that a broken chain has in it."""
+    return [frame for frame in sample.frames if frame[0] != 0]
 
 
 def compare_frames(box, least, kernel=True):
