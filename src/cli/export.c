@@ -91,7 +91,7 @@ static int export_main(int argc, char **argv)
 	struct load_options load = {.path = NULL};
 	struct options options = {.output = NULL};
 	const struct exporter *exporter;
-	struct loaded loaded = {.unnamed_count = 0};
+	struct loaded loaded = {.note_count = 0};
 	int operands, rc, status;
 
 	rc = cli_parse(&cli_export, argc, argv, &options, &operands);

@@ -109,9 +109,8 @@ static int report_main(int argc, char **argv)
 {
 	struct load_options load = {.path = NULL};
 	struct options options = {.input = {NULL, NULL}};
-	cleanup_free struct module_note *notes = NULL;
 	struct error err = {.text = ""};
-	struct loaded loaded = {.unnamed_count = 0};
+	struct loaded loaded = {.note_count = 0};
 	int operands, rc, status;
 
 	report_options_init(&options.report);
@@ -127,12 +126,8 @@ static int report_main(int argc, char **argv)
 	options.report.width = term_columns(STDOUT_FILENO);
 	options.report.colour = term_colour(STDOUT_FILENO);
 	options.report.utf8 = term_utf8();
-	notes = calloc(loaded.unnamed_count + 1u, sizeof(*notes));
-	for (uint32_t i = 0; notes && i < loaded.unnamed_count; i++)
-		notes[options.report.note_count++] =
-			(struct module_note){loaded.unnamed[i].module, loaded.unnamed[i].frames,
-				loaded.unnamed[i].unnamed, loaded.unnamed[i].why};
-	options.report.notes = notes;
+	options.report.notes = loaded.notes;
+	options.report.note_count = loaded.note_count;
 	rc = report_write(&loaded.profile, &options.report, stdout, &err);
 	if (rc < 0 && rc != -EPIPE)
 		status = cli_fail("%s", err.text[0] ? err.text : strerror(-rc));

@@ -51,7 +51,7 @@ static int script_main(int argc, char **argv)
 {
 	struct load_options load = {.on_sample = on_sample};
 	struct input input = {NULL, NULL};
-	struct loaded loaded = {.unnamed_count = 0};
+	struct loaded loaded = {.note_count = 0};
 	int operands, rc, status;
 
 	rc = cli_parse(&cli_script, argc, argv, &input, &operands);

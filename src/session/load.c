@@ -8,6 +8,7 @@
 #include "abi/perf_abi.h"
 #include "base/cleanup.h"
 #include "perfdata/perfdata.h"
+#include "profile/names.h"
 #include "record/reorder.h"
 #include "session/apply.h"
 #include "session/layouts.h"
@@ -30,15 +31,27 @@ struct load {
 	struct apply *apply;
 	struct stacks *stacks;
 	struct symbolizer *symbolizer;
+	struct names *names; /* that the file brought along; NULL: none */
 	uint32_t *events; /* profile event by the file's event index */
 	uint32_t event_count;
 	struct error *err;
 };
 
+/* The file's own names come first: they are those of the programs as they were then. */
+static int frame_resolve(struct load *load, uint32_t frame)
+{
+	int rc = load->names ? names_frame(load->names, &load->out->profile, frame) : 0;
+
+	return rc ? (rc < 0 ? rc : 0)
+		  : symbolize_frame(load->symbolizer, &load->out->profile, frame);
+}
+
 static bool load_is_root(void *ctx, struct profile *profile, uint32_t frame)
 {
 	const struct load *load = ctx;
 
+	if (load->names && names_frame(load->names, profile, frame) < 0)
+		return false;
 	return resolve_is_root(load->symbolizer, profile, frame);
 }
 
@@ -48,8 +61,7 @@ static int stack_resolve(struct load *load, uint32_t stack)
 	struct profile *profile = &load->out->profile;
 
 	for (; stack < profile->stack_count; stack = profile->stacks[stack].parent) {
-		int rc = symbolize_frame(
-			load->symbolizer, profile, profile->stacks[stack].frame);
+		int rc = frame_resolve(load, profile->stacks[stack].frame);
 
 		if (rc < 0)
 			return rc;
@@ -183,6 +195,22 @@ static int load_quality(struct load *load)
 		features->quality_bytes, load->err);
 }
 
+/* Names that cannot be read are done without, and that is said. */
+static int load_names(struct load *load)
+{
+	const struct perfdata_features *features = load->info->features;
+	struct error why = {.text = ""};
+	int rc;
+
+	if (!features || !features->names_bytes || load->names || load->options->no_names)
+		return 0;
+	rc = names_read(features->names, features->names_bytes, &load->names, &why);
+	if (rc == 0 || rc == -ENOMEM)
+		return rc;
+	quality_note(&load->out->profile.quality, why.text);
+	return 0;
+}
+
 /* Our own files say why each chain ended; others may bring stacks to unwind. */
 static int load_stacks(struct load *load, struct apply_options *apply)
 {
@@ -218,6 +246,8 @@ static int load_start(struct load *load)
 		return rc;
 	load->info = perfdata_info(load->reader);
 	rc = load_quality(load);
+	if (rc == 0)
+		rc = load_names(load);
 	if (rc < 0)
 		return rc;
 	kernel_build_id(load->info, &symbols);
@@ -288,10 +318,9 @@ static int load_finish(struct load *load)
 		return rc;
 	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
 	if (rc == 0)
-		rc = resolve_unnamed(
-			load->symbolizer, &load->out->profile, &load->out->unnamed);
+		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
 	if (rc > 0)
-		load->out->unnamed_count = (uint32_t)rc;
+		load->out->note_count = (uint32_t)rc;
 	return rc < 0 ? rc : 0;
 }
 
@@ -316,6 +345,7 @@ int load_file(const struct load_options *options, struct loaded *ret_loaded, str
 	apply_free(load.apply);
 	stacks_free(load.stacks);
 	symbolizer_free(load.symbolizer);
+	names_free(load.names);
 	reorder_free(load.reorder);
 	layouts_done(&load.layouts);
 	target_done(&load.target);
@@ -331,7 +361,7 @@ void loaded_done(struct loaded *loaded)
 	for (uint32_t i = 0; i < loaded->cmdline_count; i++)
 		free(loaded->cmdline[i]);
 	free(loaded->cmdline);
-	free(loaded->unnamed);
+	free(loaded->notes);
 	free(loaded->hostname);
 	free(loaded->osrelease);
 	free(loaded->arch);

@@ -23,8 +23,8 @@ struct load_options {
 
 struct loaded {
 	struct profile profile;
-	struct unnamed_module *unnamed; /* most unnamed first; empty with on_sample */
-	uint32_t unnamed_count;
+	struct module_note *notes; /* what is wrong with modules; empty with on_sample */
+	uint32_t note_count;
 	char **cmdline; /* of the recorder; may be NULL */
 	uint32_t cmdline_count;
 	char *hostname, *osrelease, *arch; /* may be NULL */

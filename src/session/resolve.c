@@ -21,7 +21,9 @@ bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 	const struct frame *at;
 	const struct function *function;
 
-	if (symbolize_frame(symbolizer, profile, frame) < 0)
+	/* No thread starts in code that was compiled while it ran, and its names come late. */
+	if (profile->modules[profile->frames[frame].module].kind == MODULE_ANON ||
+		symbolize_frame(symbolizer, profile, frame) < 0)
 		return false;
 	at = &profile->frames[frame];
 	if (at->first_line == PROFILE_NONE || !at->line_count)
@@ -32,26 +34,38 @@ bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 	return symbol_is_root(name) || symbol_is_start(name) || !strcmp(name, "main");
 }
 
-/* How many samples each frame stands in (calloc'ed, by frame id). */
+/* How many samples ended (leafwards) in each stack; calloc'ed, by stack id. */
+static uint64_t *count_stacks(const struct profile *profile)
+{
+	uint64_t *stacks = calloc(profile->stack_count + 1u, sizeof(*stacks));
+
+	for (uint32_t i = 0; stacks && i < profile->sample_count; i++)
+		if (profile->samples[i].stack < profile->stack_count)
+			stacks[profile->samples[i].stack]++;
+	return stacks;
+}
+
+/* Adds each stack's count to its parents'. */
+static void sum_rootwards(const struct profile *profile, uint64_t *stacks)
+{
+	for (uint32_t i = profile->stack_count; i-- > 0;)
+		if (profile->stacks[i].parent < i)
+			stacks[profile->stacks[i].parent] += stacks[i];
+}
+
+/* How many samples each frame stands in; calloc'ed, by frame id. */
 static uint64_t *count_frames(const struct profile *profile)
 {
-	uint64_t *frames = calloc(profile->frame_count + 1, sizeof(*frames));
-	cleanup_free uint64_t *stacks = calloc(profile->stack_count + 1, sizeof(*stacks));
+	uint64_t *frames = calloc(profile->frame_count + 1u, sizeof(*frames));
+	cleanup_free uint64_t *stacks = count_stacks(profile);
 
 	if (!frames || !stacks) {
 		free(frames);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < profile->sample_count; i++)
-		if (profile->samples[i].stack < profile->stack_count)
-			stacks[profile->samples[i].stack]++;
-	for (uint32_t i = profile->stack_count; i-- > 0;) {
-		const struct stack *stack = &profile->stacks[i];
-
-		frames[stack->frame] += stacks[i];
-		if (stack->parent < i)
-			stacks[stack->parent] += stacks[i];
-	}
+	sum_rootwards(profile, stacks);
+	for (uint32_t i = 0; i < profile->stack_count; i++)
+		frames[profile->stacks[i].frame] += stacks[i];
 	return frames;
 }
 
@@ -91,11 +105,13 @@ int resolve_all(struct symbolizer *symbolizer, struct profile *profile,
 	return 0;
 }
 
-static int by_unnamed(const void *a, const void *b)
+static int by_trouble(const void *a, const void *b)
 {
-	const struct unnamed_module *x = a, *y = b;
+	const struct module_note *x = a, *y = b;
 
-	return x->unnamed < y->unnamed ? 1 : x->unnamed > y->unnamed ? -1 : 0;
+	if (x->unnamed != y->unnamed)
+		return x->unnamed < y->unnamed ? 1 : -1;
+	return x->stopped < y->stopped ? 1 : x->stopped > y->stopped ? -1 : 0;
 }
 
 static const char *why_unnamed(
@@ -106,35 +122,72 @@ static const char *why_unnamed(
 	return module_outcome_text(symbolizer_outcome(symbolizer, module));
 }
 
-int resolve_unnamed(const struct symbolizer *symbolizer, const struct profile *profile,
-	struct unnamed_module **ret_modules)
+static void note_names(
+	const struct profile *profile, const uint64_t *counts, struct module_note *notes)
 {
-	cleanup_free uint64_t *counts = count_frames(profile);
-	struct unnamed_module *modules = calloc(profile->module_count + 1, sizeof(*modules));
-	int n = 0;
-
-	if (!counts || !modules) {
-		free(modules);
-		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct frame *frame = &profile->frames[i];
 
 		if (!is_code(profile, frame))
 			continue;
-		modules[frame->module].frames += counts[i];
+		notes[frame->module].frames += counts[i];
 		if (!frame->line_count)
-			modules[frame->module].unnamed += counts[i];
+			notes[frame->module].unnamed += counts[i];
 	}
-	for (uint32_t i = 0; i < profile->module_count; i++) {
-		if (!modules[i].unnamed)
+}
+
+/*
+ * A stack that ended early has a marker at its root; the frame above it is where it ended. The
+ * reason that is quoted is that of the marker with the most samples above such a frame.
+ */
+static int note_stops(const struct profile *profile, struct module_note *notes)
+{
+	cleanup_free uint64_t *stacks = count_stacks(profile);
+	cleanup_free uint64_t *most = calloc(profile->module_count + 1u, sizeof(*most));
+
+	if (!stacks || !most)
+		return -ENOMEM;
+	sum_rootwards(profile, stacks);
+	for (uint32_t i = 0; i < profile->stack_count; i++) {
+		uint32_t root = profile->stacks[i].parent, module;
+		const struct frame *marker;
+
+		if (root >= profile->stack_count ||
+			profile->stacks[root].parent != PROFILE_NONE)
 			continue;
-		modules[n] = modules[i];
-		modules[n].module = i;
-		modules[n].why = why_unnamed(symbolizer, profile, i);
+		marker = &profile->frames[profile->stacks[root].frame];
+		module = profile->frames[profile->stacks[i].frame].module;
+		if (is_code(profile, marker) || profile->modules[module].kind == MODULE_MARKER)
+			continue;
+		notes[module].stopped += stacks[i];
+		if (stacks[i] > most[module]) {
+			most[module] = stacks[i];
+			notes[module].stopped_why = profile_text(profile, marker->marker);
+		}
+	}
+	return 0;
+}
+
+int resolve_notes(const struct symbolizer *symbolizer, const struct profile *profile,
+	struct module_note **ret_notes)
+{
+	cleanup_free uint64_t *counts = count_frames(profile);
+	cleanup_free struct module_note *notes =
+		calloc(profile->module_count + 1u, sizeof(*notes));
+	int n = 0;
+
+	if (!counts || !notes || note_stops(profile, notes) < 0)
+		return -ENOMEM;
+	note_names(profile, counts, notes);
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		if (!notes[i].unnamed && !notes[i].stopped)
+			continue;
+		notes[n] = notes[i];
+		notes[n].module = i;
+		notes[n].why = notes[n].unnamed ? why_unnamed(symbolizer, profile, i) : NULL;
 		n++;
 	}
-	qsort(modules, (size_t)n, sizeof(*modules), by_unnamed);
-	*ret_modules = modules;
+	qsort(notes, (size_t)n, sizeof(*notes), by_trouble);
+	*ret_notes = take_ptr(&notes);
 	return n;
 }

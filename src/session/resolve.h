@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A module with frames that have no name, and the plain reason. */
-struct unnamed_module {
+/* What is wrong with a module: frames without a name, stacks that end in it. */
+struct module_note {
 	uint32_t module;
-	uint64_t frames; /* of this module, counted once a sample they stand in */
-	uint64_t unnamed;
-	const char *why;
+	uint64_t frames;  /* of this module, counted once a sample they stand in */
+	uint64_t unnamed; /* of them, without a name */
+	const char *why;  /* they have none: a sentence with the remedy, or NULL */
+	uint64_t stopped; /* samples whose stack ended in this module, and not at a root */
+	const char *stopped_why; /* the most frequent reason: a marker's text, or NULL */
 };
 
 /* For apply_options.is_root: resolves the frame (ctx is the symbolizer). */
@@ -27,8 +29,8 @@ int resolve_all(struct symbolizer *symbolizer, struct profile *profile,
 	void (*progress)(void *ctx, uint32_t done, uint32_t total), void *ctx);
 
 /*
- * The modules with unnamed frames, most unnamed first; free() the array. Returns how many, or a
- * negative errno.
+ * The modules with something wrong, most unnamed frames first; free() the array, whose texts
+ * live as long as the profile. Returns how many, or a negative errno.
  */
-int resolve_unnamed(const struct symbolizer *symbolizer, const struct profile *profile,
-	struct unnamed_module **ret_modules);
+int resolve_notes(const struct symbolizer *symbolizer, const struct profile *profile,
+	struct module_note **ret_notes);

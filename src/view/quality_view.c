@@ -26,10 +26,11 @@
 #define MODULE_LEAST 0.01 /* of the frames, to be told */
 
 /* Shares below which a measure is no longer good, and is bad. */
-#define STACKS_GOOD 0.95
-#define STACKS_BAD  0.50
-#define NAMES_GOOD  0.95
-#define NAMES_BAD   0.50
+#define STACKS_GOOD   0.95
+#define STACKS_BAD    0.50
+#define NAMES_GOOD    0.95
+#define STOPPED_LEAST 0.01 /* of the samples, in one module */
+#define NAMES_BAD     0.50
 
 struct strbuf *add_line(
 	struct quality_lines *lines, enum quality_level level, const char *about)
@@ -266,6 +267,34 @@ static void say_names(struct quality_lines *lines, const struct quality_view *vi
 	say_modules(lines, view, true, 1);
 }
 
+/* The modules in which most stacks ended early, where that is worth a line. */
+static void say_stopped(struct quality_lines *lines, const struct quality_view *view)
+{
+	uint64_t below = UINT64_MAX;
+
+	for (unsigned told = 0; told < 2; told++) {
+		const struct module_note *most = NULL;
+		char p[FIGURE_BYTES];
+		struct strbuf *text;
+		double share;
+
+		for (uint32_t i = 0; i < view->note_count; i++)
+			if (view->notes[i].stopped < below && view->notes[i].stopped_why &&
+				(!most || view->notes[i].stopped > most->stopped))
+				most = &view->notes[i];
+		share = most ? figure_share(most->stopped, view->quality->samples) : 0;
+		text = share < STOPPED_LEAST ? NULL : add_line(lines, LEVEL_WARN, "stacks");
+		if (!text)
+			return;
+		strbuf_printf(text, "%s end in ", figure_percent(share, p));
+		printable_add(text,
+			view->profile ? module_shown(view->profile, most->module) : "[unknown]",
+			view->utf8);
+		strbuf_printf(text, ", mostly %s", most->stopped_why);
+		below = most->stopped;
+	}
+}
+
 static void say_file(struct quality_lines *lines, const struct quality_view *view)
 {
 	const struct quality *q = view->quality;
@@ -331,6 +360,7 @@ static void make_safe(struct quality_line *line, bool utf8)
 	struct strbuf safe = {0};
 
 	printable_add(&safe, strbuf_text(&line->text), utf8);
+	safe.failed |= line->text.failed;
 	strbuf_done(&line->text);
 	line->text = safe;
 }
@@ -347,6 +377,7 @@ int quality_lines_make(struct quality_lines *lines, const struct quality_view *v
 	say_hidden(lines, q);
 	say_lost(lines, q);
 	say_stacks(lines, q);
+	say_stopped(lines, view);
 	say_names(lines, view);
 	say_file(lines, view);
 	say_notes(lines, view);

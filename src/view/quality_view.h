@@ -11,17 +11,11 @@
 #include "base/strbuf.h"
 #include "profile/profile.h"
 #include "profile/quality.h"
+#include "session/resolve.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/* A module with frames that have no name, as the symbolizer found it. */
-struct module_note {
-	uint32_t module;
-	uint64_t frames, unnamed; /* over all samples */
-	const char *why;	  /* a sentence with the remedy, or NULL */
-};
 
 struct quality_view {
 	const struct quality *quality;
