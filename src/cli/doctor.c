@@ -1,5 +1,5 @@
 /* wick doctor: what works here, what does not, which knob refuses, and how to turn it. */
-#include "session/doctor.h"
+#include "session/diagnosis.h"
 
 #include "base/cleanup.h"
 #include "cli/command.h"

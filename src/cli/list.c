@@ -1,5 +1,5 @@
 /* wick list: the events that can be used here, each tried by opening it. */
-#include "perf/list.h"
+#include "perf/listing.h"
 
 #include "base/cleanup.h"
 #include "cli/command.h"

@@ -2,12 +2,12 @@
  * The trials. Each does what a recording would do, as small as it can be, and undoes it. Those
  * that need another process start a child of their own, which dies with us.
  */
-#include "session/doctor.h"
+#include "session/diagnosis.h"
 
 #include "abi/perf_abi.h"
 #include "base/cleanup.h"
 #include "base/fileio.h"
-#include "perf/list.h"
+#include "perf/listing.h"
 #include "perf/spec.h"
 #include "proc/cpus.h"
 #include "proc/text.h"

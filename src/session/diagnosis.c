@@ -7,7 +7,7 @@
  *     EACCES   perf_event_paranoid where it is high enough to, else a security module
  *     EPERM of mmap()   the limits of locked memory
  */
-#include "session/doctor.h"
+#include "session/diagnosis.h"
 
 #include "base/cleanup.h"
 

@@ -5,7 +5,7 @@
  *
  * Directories are read whole and sorted: the listing has the same order everywhere.
  */
-#include "perf/list.h"
+#include "perf/listing.h"
 
 #include "base/arena.h"
 #include "base/array.h"

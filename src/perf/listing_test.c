@@ -1,5 +1,5 @@
 /* Listing out of made-up trees, and the names of cache events. */
-#include "perf/list.h"
+#include "perf/listing.h"
 
 #include "abi/perf_abi.h"
 #include "perf/event_names.h"

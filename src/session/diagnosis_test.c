@@ -1,5 +1,5 @@
 /* Findings from results that were made up: each refusal names its knob and its remedy. */
-#include "session/doctor.h"
+#include "session/diagnosis.h"
 #include "tests/unit_test.h"
 
 #include <errno.h>
