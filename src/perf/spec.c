@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROBE_SPIN_NS = 3 * 1000 * 1000, PROBE_PERIODS = 10 };
+enum { PROBE_SPIN_NS = 3 * 1000 * 1000, SPIN_STEP_NS = 200 * 1000, PROBE_PERIODS = 10 };
 
 static void name_set(struct event_spec *spec, const char *name, size_t len)
 {
@@ -161,20 +161,28 @@ void spec_attr(const struct event_spec *spec, struct perf_event_attr *ret_attr)
 	};
 }
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/*
+ * Burns `ns` of this thread's CPU time: on a busy machine that takes longer. Mostly in user
+ * mode, by the clock that needs no system call.
+ */
 static void spin(uint64_t ns)
 {
-	uint64_t end = now_ns() + ns;
+	uint64_t cpu_end = now_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
 
-	while (now_ns() < end)
-		;
+	do {
+		uint64_t end = now_ns(CLOCK_MONOTONIC) + SPIN_STEP_NS;
+
+		while (now_ns(CLOCK_MONOTONIC) < end)
+			;
+	} while (now_ns(CLOCK_THREAD_CPUTIME_ID) < cpu_end);
 }
 
 int spec_try_open(const struct event_spec *spec)
