@@ -258,6 +258,14 @@ static int set_call_graph(void *ctx, const char *value, struct error *err)
 		err, -EINVAL, "'%.40s' is not auto, fp, dwarf, dwarf,BYTES or none", value);
 }
 
+static int set_no_embed(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->record.no_embed = true;
+	return 0;
+}
+
 static int set_source(void *ctx, const char *value, struct error *err)
 {
 	(void)ctx;
@@ -345,6 +353,10 @@ static const struct cli_option record_table[] = {
 		set_inherit},
 	{'z', "compression-level", "[LEVEL]", "of the zstd compression, 1 to 22", set_zstd},
 	{0, "compression", "HOW", "none, zstd or zstd:LEVEL; default zstd:1", set_compression},
+	{0, "no-embed", NULL,
+		"leave the names of the sampled functions out of the file: it is read where "
+		"the programs still are",
+		set_no_embed},
 	{0, "source", "kernel", "where samples come from", set_source},
 	{0, "strict", NULL,
 		"exit with 3 when there is no sample, with 4 when less than 90 % of the "

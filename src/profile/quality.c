@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char magic[] = "wick-quality 1";
@@ -93,6 +94,13 @@ static void *field_at(struct quality *quality, const struct field *field)
 
 /* Only the numbers of the first half, and those of the second that counting cannot start at 0.
  */
+void quality_note(struct quality *quality, const char *sentence)
+{
+	size_t used = strlen(quality->notes), cap = sizeof(quality->notes);
+
+	snprintf(quality->notes + used, cap - used, "%s%s", used ? "\n" : "", sentence);
+}
+
 void quality_init(struct quality *quality)
 {
 	*quality = (struct quality){.exit_status = -1};

@@ -94,6 +94,9 @@ struct quality {
  */
 void quality_init(struct quality *quality);
 
+/* Adds a sentence to the notes, as far as there is room. */
+void quality_note(struct quality *quality, const char *sentence);
+
 /*
  * The stored half as "key value" lines behind a first line "wick-quality 1", and back. What is
  * unknown is left out; unknown keys and words are skipped, so it can grow. Reading resets the

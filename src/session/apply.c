@@ -47,6 +47,7 @@ int apply_new(const struct apply_options *options, struct apply **ret_apply)
 		free(apply);
 		return rc;
 	}
+	frames_on_module(apply->frames, options->module_seen);
 	*ret_apply = apply;
 	return 0;
 }
@@ -82,6 +83,15 @@ static int chain_entry(
 	return rc == -ENOSPC ? 0 : rc; /* counted in profile.refused */
 }
 
+/* Who only counts needs the outermost frames in any case, to know whether they are roots. */
+static uint64_t chain_first(const struct apply *apply, uint64_t entries)
+{
+	if (!apply->options.count_only || entries <= 2 ||
+		apply->profile->frame_count < apply->options.counted_frames_most)
+		return 0;
+	return entries - 2;
+}
+
 static int chain_push(struct apply *apply, uint32_t process, const struct wick_record *record,
 	struct chain_shape *ret_shape)
 {
@@ -89,8 +99,7 @@ static int chain_push(struct apply *apply, uint32_t process, const struct wick_r
 	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	bool in_kernel =
 		mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_GUEST_KERNEL;
-	/* Who only counts needs the outermost frames, to know whether they are roots. */
-	uint64_t first = apply->options.count_only && chain.n > 2 ? chain.n - 2 : 0;
+	uint64_t first = chain_first(apply, chain.n);
 	bool leaf = true;
 
 	apply->frame_count = 0;

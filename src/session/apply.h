@@ -35,11 +35,16 @@ struct apply_options {
 	 * ended (stop + 1) in id.cpu_reserved. NULL: nobody wants it.
 	 */
 	int (*on_counted)(void *ctx, const struct wick_record *record);
+	/* A module gets its first frame: its file may be kept open from now on. NULL: no. */
+	void (*module_seen)(void *ctx, const struct dso *dso, uint32_t module);
 	void *ctx;
 	struct stacks
 		*stacks; /* unwinds samples that bring registers and stack; NULL: nobody does */
 	bool stored_stops; /* the file is one of ours: id.cpu_reserved says how chains ended */
 	bool count_only;   /* stacks and samples are not kept: frames and quality only */
+	/* With count_only: when the profile has so many, no further ones than the outermost of
+	 * each stack are added. */
+	uint32_t counted_frames_most;
 	uint32_t kernel_depth_limit; /* perf_event_max_stack: a chain that long was cut; 0: 127
 				      */
 };

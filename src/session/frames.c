@@ -20,6 +20,7 @@ struct frames {
 	struct target *target;
 	struct profile *profile;
 	frames_root_fn is_root;
+	frames_module_fn module_seen; /* may be NULL */
 	void *ctx;
 	uint32_t *modules; /* of the profile, by the target's dso id; PROFILE_NONE: not made */
 	uint32_t module_cap, module_count;
@@ -52,6 +53,11 @@ void frames_free(struct frames *frames)
 	free(frames->modules);
 	free(frames->roots);
 	free(frames);
+}
+
+void frames_on_module(struct frames *frames, frames_module_fn seen)
+{
+	frames->module_seen = seen;
 }
 
 static enum module_kind module_kind_of(enum dso_kind kind)
@@ -123,6 +129,8 @@ static int dso_module(struct frames *frames, uint32_t dso_id, uint32_t *ret_modu
 	if (rc == 0)
 		rc = profile_module(frames->profile, &key, &frames->modules[dso_id]);
 	*ret_module = rc < 0 ? PROFILE_NONE : frames->modules[dso_id];
+	if (rc == 0 && frames->module_seen)
+		frames->module_seen(frames->ctx, dso, *ret_module);
 	return rc;
 }
 

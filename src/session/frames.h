@@ -23,6 +23,10 @@ int frames_new(struct target *target, struct profile *profile, frames_root_fn is
 	void *ctx, struct frames **ret_frames);
 void frames_free(struct frames *frames); /* NULL is fine */
 
+/* `seen` is called when a module gets its first frame. */
+typedef void (*frames_module_fn)(void *ctx, const struct dso *dso, uint32_t module);
+void frames_on_module(struct frames *frames, frames_module_fn seen);
+
 /*
  * The frame of an address. `caller`: it is a return address. 0; -ENOSPC when the profile is
  * full (counted in profile.refused); -ENOMEM.

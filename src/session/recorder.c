@@ -20,9 +20,11 @@
 #include "session/apply.h"
 #include "session/clocks.h"
 #include "session/control.h"
+#include "session/embed.h"
 #include "session/ends.h"
 #include "session/events.h"
 #include "session/header.h"
+#include "session/keep.h"
 #include "session/layouts.h"
 #include "session/pump.h"
 #include "session/resolve.h"
@@ -77,6 +79,7 @@ struct recorder {
 	struct span span;
 	uint64_t started_ns;
 	struct stacks *stacks; /* NULL: the kernel's chains are taken */
+	struct keep keep;
 	struct wick_layout file_layout;
 	bool disk_full, stop;
 	bool rewritten; /* the record at hand was written in another form */
@@ -228,20 +231,38 @@ static int make_stacks(struct recorder *r, struct apply_options *apply)
 	return rc;
 }
 
+static void recorder_module_seen(void *ctx, const struct dso *dso, uint32_t module)
+{
+	struct recorder *r = ctx;
+
+	keep_module(&r->keep, dso, module);
+}
+
+static int recorder_pinned_fd(void *ctx, const struct profile *profile, uint32_t module)
+{
+	const struct recorder *r = ctx;
+
+	(void)profile;
+	return keep_fd(&r->keep, module);
+}
+
 static int make_pipeline(struct recorder *r)
 {
 	const struct capture *capture = r->targets.capture;
 	uint32_t sideband =
 		capture_event_count(capture) > r->events.count ? r->events.count : 0;
-	struct symbolizer_options symbols = {.live = true};
+	struct symbolizer_options symbols = {
+		.live = true, .pinned_fd = recorder_pinned_fd, .ctx = r};
 	struct perf_limits limits;
 	struct apply_options apply = {
 		.target = &r->target,
 		.profile = &r->out->profile,
 		.is_root = recorder_is_root,
 		.need_process = recorder_need_process,
+		.module_seen = r->options->no_embed ? NULL : recorder_module_seen,
 		.ctx = r,
 		.count_only = true,
+		.counted_frames_most = r->options->no_embed ? 0 : EMBED_FRAMES_MOST,
 	};
 	uint32_t id_count;
 	int rc;
@@ -257,6 +278,7 @@ static int make_pipeline(struct recorder *r)
 		.emit = recorder_sink,
 		.ctx = r,
 	};
+	keep_init(&r->keep, &r->proc, &r->target);
 	rc = symbolizer_new(&symbols, &r->symbolizer);
 	if (rc == 0 && r->targets.stack_bytes)
 		rc = make_stacks(r, &apply);
@@ -579,11 +601,31 @@ static void say_limits(struct recorder *r)
 					       : "perf's own clock");
 }
 
+/* A file without names is a good file; why it has none is said. */
+static void embed(struct recorder *r)
+{
+	struct profile *profile = &r->out->profile;
+	int rc;
+
+	if (r->options->no_embed || r->disk_full)
+		return;
+	if (profile->frame_count >= EMBED_FRAMES_MOST)
+		note(r,
+			"more than %d distinct addresses were sampled: the file has the names "
+			"of "
+			"the first ones only",
+			EMBED_FRAMES_MOST);
+	rc = embed_names(r->symbolizer, profile, NULL, &r->features);
+	if (rc < 0)
+		note(r, "the names are not in the file: %s", strerror(-rc));
+}
+
 static int write_file_end(struct recorder *r)
 {
 	struct error disk_error = {.text = ""};
 	int rc;
 
+	embed(r);
 	quality_of(r)->unfinished = false;
 	rc = header_refresh(&r->features, quality_of(r), &r->target);
 	if (rc < 0)
@@ -709,6 +751,7 @@ static void recorder_done(struct recorder *r)
 	apply_free(r->apply);
 	stacks_free(r->stacks);
 	symbolizer_free(r->symbolizer);
+	keep_done(&r->keep);
 	perfdata_writer_free(r->writer);
 	perfdata_features_done(&r->features);
 	targets_done(&r->targets);

@@ -44,6 +44,7 @@ struct record_options {
 	bool can_pause;	     /* somebody may tell: the side-band goes on while sampling rests */
 	const char *control; /* fifo:..., fd:...; NULL: none */
 	int compression_level; /* of zstd; 0: none */
+	bool no_embed;	       /* leave the names of the sampled frames out of the file */
 	/* A signalfd: SIGUSR2 pauses or goes on, anything else ends the recording. -1: none. */
 	int signal_fd;
 	char *const *own_argv; /* for the file's header */

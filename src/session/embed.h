@@ -1,0 +1,16 @@
+/* The names of sampled frames into the header of a file: a profile that travels. */
+#pragma once
+
+#include "perfdata/perfdata.h"
+#include "profile/names.h"
+#include "symbolize/symbolize.h"
+
+/* How many distinct frames a recorder remembers to name at the end: 40 MB of memory. */
+enum { EMBED_FRAMES_MOST = 1 << 20 };
+
+/*
+ * Resolves every frame of the profile and puts the names into features->names, in place of what
+ * is there. `codes` may be NULL. 0, -ENOMEM, -EFBIG.
+ */
+int embed_names(struct symbolizer *symbolizer, struct profile *profile,
+	const struct codes *codes, struct perfdata_features *features);
