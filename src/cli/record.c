@@ -1,4 +1,5 @@
 /* wick record: samples a command or running processes into a perf.data file. */
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/fileio.h"
 #include "cli/command.h"
@@ -24,34 +25,40 @@ struct options {
 	int32_t pids[TARGETS_MAX], tids[TARGETS_MAX];
 	bool strict, quiet;
 	double min_coverage, max_lost; /* shares; negative: not asked for */
-	struct strbuf event_text;
+	struct arena arena;	       /* holds the events' names */
 };
 
-static int set_event(void *ctx, const char *value, struct error *err)
+static int add_event(struct options *options, const char *text, size_t len, struct error *err)
 {
-	struct options *options = ctx;
-	int depth = 0;
+	char *copy;
 
 	if (options->record.event_count == EVENTS_MAX)
 		return error_set(err, -E2BIG, "more than %d events", EVENTS_MAX);
-	options->events[options->record.event_count++] = value;
+	copy = arena_strndup(&options->arena, text, len);
+	if (!copy)
+		return error_set(err, -ENOMEM, "out of memory");
+	options->events[options->record.event_count++] = copy;
 	options->record.events = options->events;
-	/* A comma separates events, but not the terms inside pmu/.../. */
-	for (char *p = strdup(value), *start = p; p; p++) {
-		if (*p == '/')
-			depth ^= 1;
-		if (*p && (*p != ',' || depth))
+	return 0;
+}
+
+/* A comma separates events, but not the terms inside pmu/.../. */
+static int set_event(void *ctx, const char *value, struct error *err)
+{
+	const char *start = value;
+	bool in_terms = false;
+
+	for (const char *p = value;; p++) {
+		int rc;
+
+		in_terms ^= *p == '/';
+		if (*p && (*p != ',' || in_terms))
 			continue;
-		options->events[options->record.event_count - 1] = start;
-		if (!*p)
-			return 0;
-		*p = '\0';
+		rc = add_event(ctx, start, (size_t)(p - start), err);
+		if (rc < 0 || !*p)
+			return rc;
 		start = p + 1;
-		if (options->record.event_count == EVENTS_MAX)
-			return error_set(err, -E2BIG, "more than %d events", EVENTS_MAX);
-		options->record.event_count++;
 	}
-	return error_set(err, -ENOMEM, "out of memory");
 }
 
 static int add_ids(const char *value, int32_t *ids, uint32_t *count, struct error *err)
@@ -499,5 +506,6 @@ static int record_main(int argc, char **argv)
 		status = exit_status(&options, &recorded);
 	}
 	recorded_done(&recorded);
+	arena_done(&options.arena);
 	return status;
 }
