@@ -104,6 +104,8 @@ static int candidate_open(const struct symbolizer_options *options,
 	}
 	if (!plain_path(profile_text(profile, module->path), path, &was_deleted))
 		return -ENOENT;
+	if (strlen(path) < sizeof(file->path))
+		memcpy(file->path, path, strlen(path) + 1);
 	if (candidate == PROCESS_ROOT)
 		snprintf(file->root, sizeof(file->root), "/proc/%d/root", module->pid);
 	else if (options->sysroot)
@@ -170,43 +172,76 @@ static bool crc_matches(int fd, uint32_t want)
 	}
 }
 
-/* `crc` NULL: only the build id counts. */
-static bool debug_try(const struct module_file *file, const char *path, const uint32_t *crc,
+/* What a debug file must be. */
+struct wanted {
+	const struct elf *elf; /* of this machine and class */
+	const uint8_t *build_id;
+	uint8_t build_id_bytes;
+	const uint32_t *crc; /* NULL: only the build id counts */
+};
+
+static bool debug_try(const struct wanted *wanted, const char *root, const char *path,
 	struct module_file *ret_file)
 {
 	struct module_file debug = {.elf.fd = -1};
-	const struct elf *a = &file->elf, *b = &debug.elf;
+	const struct elf *elf = &debug.elf;
 	bool ok = false;
 
-	debug.fd = open_regular(file->root, path);
+	debug.fd = open_regular(root, path);
 	if (debug.fd >= 0 && elf_open_fd(debug.fd, &debug.elf, NULL) >= 0) {
-		if (a->build_id_bytes && b->build_id_bytes)
-			ok = same_build_id(
-				a->build_id, a->build_id_bytes, b->build_id, b->build_id_bytes);
+		if (wanted->build_id_bytes && elf->build_id_bytes)
+			ok = same_build_id(wanted->build_id, wanted->build_id_bytes,
+				elf->build_id, elf->build_id_bytes);
 		else
-			ok = crc && crc_matches(debug.fd, *crc);
-		ok = ok && a->machine == b->machine && a->is64 == b->is64;
+			ok = wanted->crc && crc_matches(debug.fd, *wanted->crc);
+		ok = ok && wanted->elf->machine == elf->machine &&
+		     wanted->elf->is64 == elf->is64;
 	}
-	if (ok)
+	if (ok) {
+		snprintf(debug.root, sizeof(debug.root), "%s", root);
+		if (strlen(path) < sizeof(debug.path))
+			memcpy(debug.path, path, strlen(path) + 1);
 		*ret_file = debug;
-	else
+	} else {
 		module_file_close(&debug);
+	}
 	return ok;
 }
 
-static bool debug_by_build_id(const struct module_file *file, struct module_file *ret_file)
+/*
+ * "DIR" + path: the user's folder as it is, the system's in the file's world, then in ours (a
+ * container has no debug files, but its host may; the build id decides).
+ */
+static bool debug_try_dirs(const struct symbolizer_options *options,
+	const struct wanted *wanted, const char *root, const char *path,
+	struct module_file *ret_file)
 {
-	const struct elf *elf = &file->elf;
+	char full[2 * PATH_MAX + NAME_MAX];
+
+	if (options->debug_dir) {
+		snprintf(full, sizeof(full), "%s%s", options->debug_dir, path);
+		if (debug_try(wanted, "", full, ret_file))
+			return true;
+	}
+	snprintf(full, sizeof(full), "/usr/lib/debug%s", path);
+	return debug_try(wanted, root, full, ret_file) ||
+	       (root[0] && debug_try(wanted, "", full, ret_file));
+}
+
+static bool debug_by_build_id(const struct symbolizer_options *options,
+	const struct wanted *wanted, const char *root, struct module_file *ret_file)
+{
 	char path[128];
 	int at;
 
-	if (elf->build_id_bytes < 2)
+	if (wanted->build_id_bytes < 2)
 		return false;
-	at = snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%02x/", elf->build_id[0]);
-	for (uint8_t i = 1; i < elf->build_id_bytes; i++)
-		at += snprintf(path + at, sizeof(path) - (size_t)at, "%02x", elf->build_id[i]);
+	at = snprintf(path, sizeof(path), "/.build-id/%02x/", wanted->build_id[0]);
+	for (uint8_t i = 1; i < wanted->build_id_bytes; i++)
+		at += snprintf(
+			path + at, sizeof(path) - (size_t)at, "%02x", wanted->build_id[i]);
 	snprintf(path + at, sizeof(path) - (size_t)at, ".debug");
-	return debug_try(file, path, NULL, ret_file);
+	return debug_try_dirs(options, wanted, root, path, ret_file);
 }
 
 /* .gnu_debuglink: a file name, its NUL, padding to 4, the CRC-32 of that file. */
@@ -234,31 +269,63 @@ static bool debuglink_read(
 	return true;
 }
 
-static bool debug_by_link(
-	const struct module_file *file, const char *path, struct module_file *ret_file)
+static bool debug_by_link(const struct symbolizer_options *options, struct wanted *wanted,
+	const char *root, const char *path, struct module_file *ret_file)
 {
-	static const char *const places[][2] = {
-		{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
 	char plain[PATH_MAX], name[NAME_MAX + 1], full[PATH_MAX + NAME_MAX + 32];
 	bool was_deleted;
 	char *slash;
 	uint32_t crc;
 
-	if (!debuglink_read(&file->elf, name, &crc) || !plain_path(path, plain, &was_deleted))
+	if (!debuglink_read(wanted->elf, name, &crc) || !plain_path(path, plain, &was_deleted))
 		return false;
+	wanted->crc = &crc;
 	slash = strrchr(plain, '/');
 	slash[1] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		snprintf(full, sizeof(full), "%s%s%s%s", places[i][0], plain, places[i][1],
-			name);
-		if (debug_try(file, full, &crc, ret_file))
+	for (int hidden = 0; hidden < 2; hidden++) {
+		snprintf(full, sizeof(full), "%s%s%s", plain, hidden ? ".debug/" : "", name);
+		if (debug_try(wanted, root, full, ret_file))
 			return true;
 	}
-	return false;
+	snprintf(full, sizeof(full), "%s%s", plain, name);
+	return debug_try_dirs(options, wanted, root, full, ret_file);
 }
 
-bool module_debug_file_open(
+bool module_debug_file_open(const struct symbolizer_options *options,
 	const struct module_file *file, const char *path, struct module_file *ret_file)
 {
-	return debug_by_build_id(file, ret_file) || debug_by_link(file, path, ret_file);
+	struct wanted wanted = {.elf = &file->elf,
+		.build_id = file->elf.build_id,
+		.build_id_bytes = file->elf.build_id_bytes};
+
+	return debug_by_build_id(options, &wanted, file->root, ret_file) ||
+	       debug_by_link(options, &wanted, file->root, path, ret_file);
+}
+
+/* .gnu_debugaltlink: a path, its NUL, a build id. Relative paths begin at the linking file. */
+bool module_alt_file_open(const struct symbolizer_options *options,
+	const struct module_file *file, struct module_file *ret_file)
+{
+	const struct elf_section *section = elf_section(&file->elf, ".gnu_debugaltlink");
+	cleanup_elf_blob struct elf_blob blob = {0};
+	struct wanted wanted = {.elf = &file->elf};
+	char full[PATH_MAX];
+	const char *name, *slash = strrchr(file->path, '/');
+	struct bytes b;
+	int len;
+
+	if (!section || elf_load_section(&file->elf, section, DEBUGLINK_MAX, &blob) < 0)
+		return false;
+	b = elf_blob_reader(&file->elf, &blob);
+	name = bytes_str(&b);
+	if (!name || bytes_left(&b) < 2)
+		return false;
+	wanted.build_id_bytes = bytes_left(&b) > 20 ? 20 : (uint8_t)bytes_left(&b);
+	wanted.build_id = b.at;
+	if (debug_by_build_id(options, &wanted, file->root, ret_file))
+		return true;
+	len = snprintf(full, sizeof(full), "%.*s%s",
+		name[0] == '/' || !slash ? 0 : (int)(slash + 1 - file->path), file->path, name);
+	return len > 0 && len < (int)sizeof(full) && full[0] == '/' &&
+	       debug_try(&wanted, file->root, full, ret_file);
 }

@@ -1,9 +1,11 @@
 /*
  * How: a module has a state that is made when its first frame asks: the symbol table and the
  * segments, which translate the frame's file offset to the table's vaddr. The file is closed
- * again at once.
+ * again at once. Debug information is another thing (debug_pool.h): it may be closed and
+ * opened again.
  *
- *     frame.addr (foff) --segments--> vaddr --symtab--> symbol --> profile_function, one line
+ *     frame.addr (foff) --segments--> vaddr --symtab--> symbol --> the function that was called
+ *                                     `--DWARF---> what is inlined there, and the lines
  *
  * A function's address is counted back from the frame's by the distance in the table, so it is
  * a file offset again, whatever the segments look like.
@@ -12,10 +14,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "object/demangle.h"
 #include "object/elf_symbols.h"
+#include "symbolize/debug_pool.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/module_file.h"
+#include "symbolize/naming.h"
 #include "symbolize/perf_map_file.h"
 #include "symbolize/vdso_image.h"
 
@@ -34,11 +37,12 @@ struct module_state {
 
 struct symbolizer {
 	struct symbolizer_options options;
-	char *kallsyms, *kernel_notes, *sysroot; /* copies of the options' strings */
-	struct module_state *modules;		 /* by the profile's module id */
+	char *kallsyms, *kernel_notes, *sysroot, *debug_dir; /* copies of the options' */
+	struct module_state *modules;			     /* by the profile's module id */
 	uint32_t module_count, module_cap;
 	struct kernel_names kernel;
-	struct strbuf readable;
+	struct naming naming;
+	struct debug_pool debug;
 };
 
 static int copy_string(const char *text, char **ret_copy)
@@ -56,13 +60,16 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	s->options = *options;
 	if (copy_string(options->kallsyms, &s->kallsyms) < 0 ||
 		copy_string(options->kernel_notes, &s->kernel_notes) < 0 ||
-		copy_string(options->sysroot, &s->sysroot) < 0) {
+		copy_string(options->sysroot, &s->sysroot) < 0 ||
+		copy_string(options->debug_dir, &s->debug_dir) < 0) {
 		symbolizer_free(s);
 		return -ENOMEM;
 	}
 	s->options.kallsyms = s->kallsyms;
 	s->options.kernel_notes = s->kernel_notes;
 	s->options.sysroot = s->sysroot;
+	s->options.debug_dir = s->debug_dir;
+	s->naming.no_demangle = options->no_demangle;
 	*ret_symbolizer = s;
 	return 0;
 }
@@ -79,10 +86,12 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	}
 	free(s->modules);
 	kernel_names_done(&s->kernel);
-	strbuf_done(&s->readable);
+	naming_done(&s->naming);
+	debug_pool_done(&s->debug);
 	free(s->kallsyms);
 	free(s->kernel_notes);
 	free(s->sysroot);
+	free(s->debug_dir);
 	free(s);
 }
 
@@ -131,7 +140,7 @@ static int load_file(struct symbolizer *s, const struct profile *profile, uint32
 	if (state->outcome != MODULE_NAMED)
 		return 0;
 	if (!has_symtab(&file.elf))
-		with_debug = module_debug_file_open(&file, path, &debug);
+		with_debug = module_debug_file_open(&s->options, &file, path, &debug);
 	return state_fill(state, &file.elf, with_debug ? &debug.elf : NULL);
 }
 
@@ -214,53 +223,102 @@ static int state_get(struct symbolizer *s, const struct profile *profile, uint32
 }
 
 struct hit {
-	const char *name;
-	uint64_t addr, size; /* counted as the frames of the module are */
+	struct naming_key key; /* linkage_name NULL: no symbol */
+	uint64_t vaddr;	       /* what was asked for, as the file counts; 0: in no file */
 };
 
-static bool find(struct symbolizer *s, const struct profile *profile,
+static void find_kernel(struct symbolizer *s, const struct profile *profile,
+	const struct module *module, uint64_t addr, struct hit *ret)
+{
+	struct kernel_hit hit;
+
+	if (kernel_names_find(
+		    &s->kernel, module, profile_text(profile, module->path), addr, &hit))
+		ret->key = (struct naming_key){hit.name, NULL, hit.addr, hit.size};
+}
+
+static void find(struct symbolizer *s, const struct profile *profile,
 	const struct module *module, struct module_state *state, uint64_t addr, struct hit *ret)
 {
 	const struct symbol *symbol;
-	struct kernel_hit hit;
-	uint64_t vaddr;
+	uint64_t vaddr = addr;
 
 	if (module->kind == MODULE_KERNEL || module->kind == MODULE_KMODULE) {
-		if (!kernel_names_find(&s->kernel, module, profile_text(profile, module->path),
-			    addr, &hit))
-			return false;
-		*ret = (struct hit){hit.name, hit.addr, hit.size};
-		return true;
+		find_kernel(s, profile, module, addr, ret);
+		return;
 	}
-	if (module->kind == MODULE_ANON)
-		vaddr = addr;
-	else if (!elf_foff_to_vaddr(state->segments, state->segment_count, addr, &vaddr))
-		return false;
+	if (module->kind != MODULE_ANON) {
+		if (!elf_foff_to_vaddr(state->segments, state->segment_count, addr, &vaddr))
+			return;
+		ret->vaddr = vaddr;
+	}
 	symbol = symtab_find(&state->table, vaddr);
-	if (!symbol)
-		return false;
-	*ret = (struct hit){symbol_name(&state->table, symbol), addr - (vaddr - symbol->addr),
-		symbol->size};
-	return true;
+	if (symbol)
+		ret->key = (struct naming_key){symbol_name(&state->table, symbol), NULL,
+			addr - (vaddr - symbol->addr), symbol->size};
 }
 
-static int add_function(struct symbolizer *s, struct profile *profile, uint32_t module,
-	const struct hit *hit, uint32_t *ret_function)
+/* How a step of DWARF is named; a function that was called by its symbol where it has one. */
+static struct naming_key step_key(const struct module_state *state,
+	const struct debug_step *step, bool called, const struct hit *hit)
 {
-	struct function function = {.module = module, .addr = hit->addr, .size = hit->size};
-	int r = profile_string(profile, hit->name, &function.linkage_name);
+	struct naming_key key = {step->linkage_name, step->name, 0, 0};
 
-	if (r < 0)
-		return r;
-	function.name = function.linkage_name;
-	if (!s->options.no_demangle) {
-		strbuf_reset(&s->readable);
-		if (demangle(hit->name, &s->readable))
-			r = profile_string(profile, strbuf_text(&s->readable), &function.name);
-		if (s->readable.failed)
-			r = -ENOMEM;
+	if (called && hit->key.linkage_name)
+		return hit->key;
+	if (step->vaddr)
+		elf_vaddr_to_foff(
+			state->segments, state->segment_count, step->vaddr, &key.addr);
+	if (!key.linkage_name && !key.name)
+		key.name = "(unnamed)";
+	return key;
+}
+
+static int line_make(struct symbolizer *s, struct profile *profile, uint32_t module,
+	const struct naming_key *key, const struct debug_step *step, struct line *ret_line)
+{
+	int r = naming_function(&s->naming, profile, module, key, &ret_line->function);
+
+	if (r >= 0 && step && step->file && step->line) {
+		ret_line->line = step->line;
+		r = profile_string(profile, step->file, &ret_line->file);
 	}
-	return r < 0 ? r : profile_function(profile, &function, ret_function);
+	return r;
+}
+
+/* The steps of DWARF at an address: their number (0: none), or a negative errno. */
+static int steps_get(struct symbolizer *s, const struct profile *profile, uint32_t module,
+	uint64_t vaddr, const struct debug_step **ret_steps)
+{
+	struct debug_info *info;
+	int r;
+
+	if (s->options.no_inlines || profile->modules[module].kind != MODULE_FILE || !vaddr)
+		return 0;
+	r = debug_pool_get(&s->debug, &s->options, profile, module, &info);
+	return r > 0 ? debug_info_find(info, vaddr, ret_steps) : r;
+}
+
+static int resolve_found(struct symbolizer *s, struct profile *profile, uint32_t frame,
+	const struct module_state *state, const struct hit *hit)
+{
+	uint32_t module = profile->frames[frame].module;
+	struct line lines[DEBUG_STEPS_MAX] = {{0}};
+	const struct debug_step *steps = NULL;
+	int n = steps_get(s, profile, module, hit->vaddr, &steps), r = 0;
+
+	/* A line alone names nothing. */
+	if (n < 0 || (!hit->key.linkage_name &&
+			     (!n || (n == 1 && !steps[0].name && !steps[0].linkage_name))))
+		return n < 0 ? n : profile_resolve(profile, frame, NULL, 0);
+	for (int i = 0; i < n && r >= 0; i++) {
+		struct naming_key key = step_key(state, &steps[i], i + 1 == n, hit);
+
+		r = line_make(s, profile, module, &key, &steps[i], &lines[i]);
+	}
+	if (!n)
+		r = line_make(s, profile, module, &hit->key, NULL, &lines[n++]);
+	return r < 0 ? r : profile_resolve(profile, frame, lines, (uint32_t)n);
 }
 
 int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint32_t frame)
@@ -268,8 +326,7 @@ int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint
 	const struct frame *f = &profile->frames[frame];
 	const struct module *module = &profile->modules[f->module];
 	struct module_state *state;
-	struct line line = {0};
-	struct hit hit;
+	struct hit hit = {.vaddr = 0};
 	int r;
 
 	if (f->resolved)
@@ -279,23 +336,58 @@ int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint
 	r = state_get(symbolizer, profile, f->module, &state);
 	if (r < 0)
 		return r;
-	if (!find(symbolizer, profile, module, state, frame_lookup_addr(f), &hit))
-		return profile_resolve(profile, frame, NULL, 0);
-	r = add_function(symbolizer, profile, f->module, &hit, &line.function);
-	return r < 0 ? r : profile_resolve(profile, frame, &line, 1);
+	find(symbolizer, profile, module, state, frame_lookup_addr(f), &hit);
+	return resolve_found(symbolizer, profile, frame, state, &hit);
+}
+
+const char *symbolizer_debug_file(const struct symbolizer *symbolizer, uint32_t module)
+{
+	return debug_pool_from(&symbolizer->debug, module);
+}
+
+struct order {
+	uint64_t addr;
+	uint32_t module, frame;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* The frames by module and address: each file is opened once, and walked once. */
+static struct order *frames_sort(const struct profile *profile)
+{
+	struct order *order = malloc(((size_t)profile->frame_count + 1) * sizeof(*order));
+
+	if (!order)
+		return NULL;
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		order[i] =
+			(struct order){profile->frames[i].addr, profile->frames[i].module, i};
+	qsort(order, profile->frame_count, sizeof(*order), by_address);
+	return order;
 }
 
 int symbolize_all(struct symbolizer *symbolizer, struct profile *profile,
 	void (*progress)(void *ctx, uint32_t done, uint32_t total), void *ctx)
 {
-	int r = 0;
+	cleanup_free struct order *order = frames_sort(profile);
+	uint32_t total = profile->frame_count;
+	int r = order ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < profile->frame_count && r >= 0; i++) {
+	for (uint32_t i = 0; r >= 0 && i < total; i++) {
 		if (progress && !(i % PROGRESS_STEP))
-			progress(ctx, i, profile->frame_count);
-		r = symbolize_frame(symbolizer, profile, i);
+			progress(ctx, i, total);
+		r = symbolize_frame(symbolizer, profile, order[i].frame);
+		if (i + 1 == total || order[i + 1].module != order[i].module)
+			debug_pool_close(&symbolizer->debug, order[i].module);
 	}
 	if (r >= 0 && progress)
-		progress(ctx, profile->frame_count, profile->frame_count);
+		progress(ctx, total, total);
 	return r;
 }

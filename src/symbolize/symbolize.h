@@ -5,7 +5,9 @@
  * first frame is. Order for a file: the pinned descriptor, /proc/PID/map_files and
  * /proc/PID/root of a process that still has it mapped (live only), then its path; a build id
  * decides where there is one, else the inode; a file that is not the one that was mapped never
- * lends its symbols. Kernel symbols come from /proc/kallsyms, read when the first kernel frame
+ * lends its symbols. The function that was called is named by the symbol table, where that has
+ * the address; what is inlined into it, and the lines, come from DWARF (module_debug.h).
+ * Kernel symbols come from /proc/kallsyms, read when the first kernel frame
  * asks, and only when the running kernel is the one that was recorded (build id), moved by the
  * difference of _stext.
  */
@@ -22,7 +24,9 @@ struct symbolizer;
 struct symbolizer_options {
 	bool live; /* the processes run on this machine now: /proc/PID may be asked */
 	bool no_demangle;
-	const char *kallsyms;	     /* path, NULL: /proc/kallsyms */
+	bool no_inlines; /* functions of the symbol tables only: no inlined ones, no lines */
+	const char *debug_dir; /* searched for debug files before /usr/lib/debug; NULL: none */
+	const char *kallsyms;  /* path, NULL: /proc/kallsyms */
 	const char *kernel_notes;    /* path, NULL: /sys/kernel/notes */
 	uint8_t kernel_build_id[20]; /* of the recorded kernel; 0 bytes: not known */
 	uint8_t kernel_build_id_bytes;
@@ -50,15 +54,21 @@ int symbolizer_new(
 	const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
 void symbolizer_free(struct symbolizer *symbolizer);
 
-/* Resolves one frame (nothing happens when it is resolved). 0 or -ENOMEM, -ENOSPC: no name is
- * no error. */
+/*
+ * Resolves one frame (nothing happens when it is resolved). 0 or -ENOMEM, -ENOSPC: no name is
+ * no error. Debug information stays open for the next frame, up to a limit of memory.
+ */
 int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint32_t frame);
 
-/* Resolves all; `progress` (may be NULL) is told (done, total) now and then. */
+/* Resolves all, a module at a time; `progress` (may be NULL) is told (done, total) now and
+ * then. */
 int symbolize_all(struct symbolizer *symbolizer, struct profile *profile,
 	void (*progress)(void *ctx, uint32_t done, uint32_t total), void *ctx);
 
 enum module_outcome symbolizer_outcome(const struct symbolizer *symbolizer, uint32_t module);
+
+/* The file that the module's inlined functions and lines came from; "": there was none. */
+const char *symbolizer_debug_file(const struct symbolizer *symbolizer, uint32_t module);
 
 /* One plain sentence with the remedy; "" for MODULE_NAMED. */
 const char *module_outcome_text(enum module_outcome outcome);

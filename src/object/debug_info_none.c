@@ -1,0 +1,31 @@
+/* Built without libdw: no file has debug information. */
+#include "object/debug_info.h"
+
+#include <errno.h>
+
+int debug_info_open(const struct debug_files *files, struct debug_info **ret_info)
+{
+	(void)files;
+	(void)ret_info;
+	return -EOPNOTSUPP;
+}
+
+void debug_info_close(struct debug_info *info)
+{
+	(void)info;
+}
+
+int debug_info_find(
+	struct debug_info *info, uint64_t vaddr, const struct debug_step **ret_steps)
+{
+	(void)info;
+	(void)vaddr;
+	(void)ret_steps;
+	return 0;
+}
+
+uint64_t debug_info_bytes(const struct debug_info *info)
+{
+	(void)info;
+	return 0;
+}
