@@ -93,10 +93,10 @@ def check_include(root, path, bracket, name):
         return None
     if name in GENERATED:
         return "generated header in an installed one" if top == "include" else None
+    beside = os.path.join(root, os.path.dirname(path), name)
+    if top in ("tests", "bench") and os.path.exists(beside):
+        return None
     if "/" not in name:
-        beside = os.path.join(root, os.path.dirname(path), name)
-        if top in ("tests", "bench") and os.path.exists(beside):
-            return None
         return "write \"room/%s\"" % name
     if not exists(root, name):
         return "\"%s\" does not exist" % name
