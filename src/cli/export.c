@@ -40,6 +40,7 @@ static const struct cli_option export_table[] = {
 		set_output},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
+	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };
 

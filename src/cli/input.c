@@ -5,6 +5,29 @@
 #include <time.h>
 #include <unistd.h>
 
+int input_set_no_inline(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct input *)ctx)->no_inlines = true;
+	return 0;
+}
+
+int input_set_debug_dir(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct input *)ctx)->debug_dir = value;
+	return 0;
+}
+
+int input_set_no_demangle(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct input *)ctx)->no_demangle = true;
+	return 0;
+}
+
 int input_operands(
 	struct input *input, const struct cli_command *command, int operands, char **argv)
 {
@@ -48,6 +71,9 @@ int input_load(
 
 	options->path = input->path;
 	options->sysroot = input->sysroot;
+	options->debug_dir = input->debug_dir;
+	options->no_inlines = input->no_inlines;
+	options->no_demangle = input->no_demangle;
 	if (isatty(STDERR_FILENO) && !options->on_sample) {
 		options->progress = progress_show;
 		options->ctx = &progress;

@@ -4,10 +4,26 @@
 #include "cli/command.h"
 #include "session/load.h"
 
-struct input {
+struct input {		  /* the first member of a command's options */
 	const char *path; /* NULL: perf.data */
 	const char *sysroot;
+	const char *debug_dir; /* NULL: /usr/lib/debug only */
+	bool no_inlines, no_demangle;
 };
+
+/* The options about names, for a command's table. */
+#define INPUT_NAME_OPTIONS                                                                     \
+	{0, "no-inline", NULL, "leave out inlined functions and source lines",                 \
+		input_set_no_inline},                                                          \
+		{0, "debug-dir", "DIR", "look for debug files here, before /usr/lib/debug",    \
+			input_set_debug_dir},                                                  \
+	{                                                                                      \
+		0, "no-demangle", NULL, "C++ and Rust names as the linker knows them",         \
+			input_set_no_demangle                                                  \
+	}
+int input_set_no_inline(void *ctx, const char *value, struct error *err);
+int input_set_debug_dir(void *ctx, const char *value, struct error *err);
+int input_set_no_demangle(void *ctx, const char *value, struct error *err);
 
 /*
  * Takes the operands behind the options into `input`: none or one file. -EXIT_USAGE after a

@@ -89,6 +89,7 @@ static const struct cli_option report_table[] = {
 		set_min_percent},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
+	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };
 

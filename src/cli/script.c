@@ -23,6 +23,7 @@ static const struct cli_option script_table[] = {
 		set_input},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
+	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };
 

@@ -32,7 +32,7 @@ struct load {
 	struct stacks *stacks;
 	struct symbolizer *symbolizer;
 	struct names *names; /* that the file brought along; NULL: none */
-	uint32_t *events; /* profile event by the file's event index */
+	uint32_t *events;    /* profile event by the file's event index */
 	uint32_t event_count;
 	struct error *err;
 };
@@ -232,7 +232,10 @@ static int load_stacks(struct load *load, struct apply_options *apply)
 
 static int load_start(struct load *load)
 {
-	struct symbolizer_options symbols = {.sysroot = load->options->sysroot};
+	struct symbolizer_options symbols = {.sysroot = load->options->sysroot,
+		.debug_dir = load->options->debug_dir,
+		.no_inlines = load->options->no_inlines,
+		.no_demangle = load->options->no_demangle};
 	struct apply_options apply = {
 		.target = &load->target,
 		.profile = &load->out->profile,

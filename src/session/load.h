@@ -14,6 +14,9 @@ struct load_options {
 	const char *path;    /* "-": standard input */
 	const char *sysroot; /* files are looked for below it; NULL: / */
 	bool no_names;	     /* leave the frames unresolved */
+	bool no_inlines;     /* functions of the symbol tables only, no lines */
+	bool no_demangle;
+	const char *debug_dir; /* searched for debug files first; NULL: none */
 	/* In place of storing samples, in the order of time; the names of its frames are
 	 * resolved. */
 	int (*on_sample)(void *ctx, const struct profile *profile, const struct sample *sample);
