@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "object/elf_symbols.h"
+#include "object/mini_debug.h"
 #include "symbolize/debug_pool.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/module_file.h"
@@ -128,20 +129,37 @@ static bool has_symtab(const struct elf *elf)
 	return elf_section(elf, ".symtab") != NULL;
 }
 
+/* With the small symbol table that a stripped file may carry in itself. */
+static int state_fill_mini(struct module_state *state, struct elf *elf)
+{
+	cleanup_free uint8_t *bytes = NULL;
+	struct elf mini = {.fd = -1};
+	size_t len;
+	int r = mini_debug_load(elf, &bytes, &len);
+	bool usable = !r && !elf_open_bytes(bytes, len, &mini, NULL) &&
+		      mini.machine == elf->machine && mini.is64 == elf->is64;
+
+	if (r != -ENOMEM)
+		r = state_fill(state, elf, usable ? &mini : NULL);
+	elf_close(&mini);
+	return r;
+}
+
 static int load_file(struct symbolizer *s, const struct profile *profile, uint32_t module,
 	struct module_state *state)
 {
 	cleanup_with(module_file_close) struct module_file file = {.fd = -1, .elf.fd = -1};
 	cleanup_with(module_file_close) struct module_file debug = {.fd = -1, .elf.fd = -1};
 	const char *path = profile_text(profile, profile->modules[module].path);
-	bool with_debug = false;
 
 	state->outcome = module_file_open(&s->options, profile, module, &file);
 	if (state->outcome != MODULE_NAMED)
 		return 0;
-	if (!has_symtab(&file.elf))
-		with_debug = module_debug_file_open(&s->options, &file, path, &debug);
-	return state_fill(state, &file.elf, with_debug ? &debug.elf : NULL);
+	if (has_symtab(&file.elf))
+		return state_fill(state, &file.elf, NULL);
+	if (module_debug_file_open(&s->options, &file, path, &debug))
+		return state_fill(state, &file.elf, &debug.elf);
+	return state_fill_mini(state, &file.elf);
 }
 
 static int load_vdso(
