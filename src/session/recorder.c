@@ -773,7 +773,7 @@ int record_run(
 		.exit_status = -1, .path = options->output ? options->output : "perf.data"};
 	quality_init(&ret_recorded->profile.quality);
 	if (!r)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 	r->options = options;
 	r->out = ret_recorded;
 	r->err = err ? err : &local;
@@ -785,6 +785,11 @@ int record_run(
 		rc = recorder_begin(r);
 	if (rc == 0)
 		rc = recorder_finish(r, recorder_loop(r));
+	if (rc < 0 && !r->err->text[0])
+		error_set(r->err, rc,
+			"%s: %s while interpreting what was sampled; what was written stays "
+			"readable",
+			r->out->path, rc == -ENOMEM ? "out of memory" : strerror(-rc));
 	recorder_done(r);
 	free(r);
 	return rc;

@@ -87,7 +87,7 @@ static int32_t watch(struct capture *capture, const char *name, int stop_fd, str
 	cleanup_free struct pollfd *polls = calloc(rings + 1u, sizeof(*polls));
 
 	if (!polls)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_set(err, -ENOMEM, "out of memory while waiting for %s", name);
 	for (uint32_t i = 0; i < rings; i++)
 		polls[i] = (struct pollfd){.fd = capture_ring_fd(capture, i), .events = POLLIN};
 	polls[rings] = (struct pollfd){.fd = stop_fd, .events = POLLIN};

@@ -233,7 +233,7 @@ int label_find(const struct label_table *table, const char *pattern, uint32_t **
 	uint32_t n = 0;
 
 	if (!ids)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_set(err, -ENOMEM, "out of memory while looking for %s", pattern);
 	if (len >= 2 && pattern[0] == '/' && pattern[len - 1] == '/') {
 		expression = strndup(pattern + 1, len - 2);
 		matcher.way = 3;

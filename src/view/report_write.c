@@ -417,12 +417,12 @@ static int report_prepare(struct report *report, struct error *err)
 		rc = selection_init(&report->selection, report->profile, options->thread,
 			options->time, err);
 	if (rc == 0 && sum_events(report) < 0)
-		rc = error_set(err, -ENOMEM, "out of memory");
+		rc = error_set(err, -ENOMEM, "out of memory while preparing the report");
 	if (rc < 0 || !report->keys.identity)
 		return rc;
 	rc = label_table_init(&report->labels, report->profile, report->keys.identity);
 	if (rc < 0)
-		return error_set(err, rc, "out of memory");
+		return error_set(err, rc, "out of memory while preparing the report");
 	return wanted ? label_find(&report->labels, wanted, &report->found,
 				&report->found_count, err)
 		      : 0;

@@ -31,7 +31,7 @@ static int select_threads(struct selection *selection, const struct profile *pro
 
 	selection->threads = calloc(profile->thread_count + 1, sizeof(*selection->threads));
 	if (!copy || !selection->threads)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_set(err, -ENOMEM, "out of memory while choosing threads");
 	while ((word = strsep(&rest, ",")) != NULL) {
 		bool found = false;
 
