@@ -57,7 +57,7 @@ static struct perf_event_attr attr_of(const struct collect_options *options)
 	};
 
 	attr.sample_period = options->hz;
-	attr.wakeup_events = RING_PAGES * 1024;
+	attr.wakeup_events = options->live ? 40000 : RING_PAGES * 1024;
 	if (options->user_only)
 		attr.flags |= ATTR_EXCLUDE_KERNEL;
 	return attr;
@@ -162,6 +162,21 @@ static pid_t start(const struct collect_options *options, int *ret_go)
 	return pid;
 }
 
+static int sort(struct collection *c);
+
+static int live(const struct collect_options *options, struct collection *c)
+{
+	int rc = sort(c);
+
+	if (rc == 0)
+		rc = collection_replay(
+			c, options->live_target, options->live, options->live_ctx);
+	for (uint32_t i = 0; i < c->count; i++)
+		free(c->at[i].bytes);
+	c->count = 0;
+	return rc;
+}
+
 static int run(const struct collect_options *options, struct collection *c)
 {
 	struct perf_event_attr attr = attr_of(options);
@@ -184,6 +199,8 @@ static int run(const struct collect_options *options, struct collection *c)
 	while (rc == 0 && !done) {
 		done = waitpid(pid, &status, WNOHANG) == pid;
 		rc = rings_drain(&rings, c);
+		if (rc == 0 && options->live)
+			rc = live(options, c);
 		if (!done)
 			poll(polls, (nfds_t)rings.count, 20);
 		for (int i = 0; i < rings.count; i++)

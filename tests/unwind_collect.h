@@ -12,12 +12,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef void (*collection_fn)(void *ctx, const struct wick_record *sample,
+	const struct target *target, uint32_t process);
+
 struct collect_options {
 	char *const *argv;
 	uint64_t hz;
 	uint32_t stack_bytes;
 	uint32_t samples_max; /* those behind are counted and thrown away */
 	bool user_only;
+	/* Replays what came at every look at the rings, while the command runs. NULL: no. */
+	collection_fn live;
+	struct target *live_target;
+	void *live_ctx;
 	int quiet; /* the command's output goes to /dev/null */
 };
 
@@ -30,9 +37,6 @@ void collection_free(struct collection *collection);
 
 uint32_t collection_samples(const struct collection *collection);
 uint64_t collection_lost(const struct collection *collection);
-
-typedef void (*collection_fn)(void *ctx, const struct wick_record *sample,
-	const struct target *target, uint32_t process);
 
 /* Calls `fn` for every sample with the target as it was then. */
 int collection_replay(

@@ -1,14 +1,16 @@
 /*
  * Samples a command, unwinds every sample and prints the stacks, for the tests of the unwinder:
  *
- *     unwind-samples [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-u] [-r REPEAT] -- COMMAND...
+ *     unwind-samples [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-u] [-l] [-r REPEAT] -- COMMAND...
  *
  *     sample PID TID STOP late|- dso
  *     	ADDR HOW symbol module
  *     (an empty line)
  *
+ * With -l stacks are unwound while the command runs, and memory is read late.
+ *
  * and at the end "stats ..." lines; with -r, every stack is unwound so often again and the time
- * and the number of allocations are told. Exit status 77: perf events are not allowed here.
+ * is told. Exit status 77: perf events are not allowed here.
  */
 #include "object/elf_symbols.h"
 #include "tests/unwind_collect.h"
@@ -16,10 +18,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +38,8 @@ struct dump {
 	struct named *named; /* by dso */
 	uint32_t named_count;
 	unsigned repeat;
-	bool quiet;
+	bool quiet, live;
+	pid_t pid; /* of the sample at hand */
 	uint64_t stops[STOP_COUNT], counts[UNWIND_HOW_COUNT], samples, frames;
 	uint64_t warm_ns, warm_frames, cold_ns;
 	uint64_t addrs[FRAMES];
@@ -101,6 +104,15 @@ static void print_stack(struct dump *dump, const struct wick_record *sample,
 	puts("");
 }
 
+static int read_process(void *ctx, uint64_t addr, void *ret_bytes, size_t len)
+{
+	const struct dump *dump = ctx;
+	struct iovec to = {ret_bytes, len}, from = {(void *)(uintptr_t)addr, len};
+	ssize_t got = process_vm_readv(dump->pid, &to, 1, &from, 1, 0);
+
+	return got < 0 ? -errno : (int)got;
+}
+
 static void unwind_one(void *ctx, const struct wick_record *sample, const struct target *target,
 	uint32_t process)
 {
@@ -115,6 +127,12 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 	};
 	struct unwind_result r = {.addrs = dump->addrs, .hows = dump->hows, .cap = FRAMES};
 	uint64_t start = now_ns();
+
+	if (dump->live) {
+		dump->pid = (pid_t)sample->id.pid;
+		in.read_memory = read_process;
+		in.read_ctx = dump;
+	}
 
 	unwind_run(dump->unwinder, &in, &r);
 	dump->cold_ns += now_ns() - start;
@@ -172,7 +190,7 @@ int main(int argc, char **argv)
 	struct target target = {0};
 	int rc, opt;
 
-	while ((opt = getopt(argc, argv, "+F:s:n:r:uq")) != -1) {
+	while ((opt = getopt(argc, argv, "+F:s:n:r:uql")) != -1) {
 		unsigned long number = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		if (opt == 'F')
@@ -185,6 +203,8 @@ int main(int argc, char **argv)
 			dump.repeat = (unsigned)number;
 		else if (opt == 'u')
 			collect_options.user_only = true;
+		else if (opt == 'l')
+			dump.live = true;
 		else if (opt == 'q')
 			dump.quiet = true;
 		else
@@ -193,13 +213,18 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		return 2;
 	collect_options.argv = argv + optind;
+	if (unwinder_new(&options, &dump.unwinder) < 0)
+		return 1;
+	if (dump.live) {
+		collect_options.live = unwind_one;
+		collect_options.live_target = &target;
+		collect_options.live_ctx = &dump;
+	}
 	rc = collect(&collect_options, &collection);
 	if (rc < 0) {
 		fprintf(stderr, "unwind-samples: cannot sample: %s\n", strerror(-rc));
 		return rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? SKIPPED : 1;
 	}
-	if (unwinder_new(&options, &dump.unwinder) < 0)
-		return 1;
 	collection_replay(collection, &target, unwind_one, &dump);
 	print_totals(&dump, collection);
 	unwinder_free(dump.unwinder);

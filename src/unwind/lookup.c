@@ -114,6 +114,18 @@ static void rule_by_code(
 		rule->flags |= RULE_NO_RETURN;
 }
 
+/*
+ * A return address that nobody's call left: makecontext() puts the start of __start_context
+ * where its function will return to. The byte before it belongs to something else.
+ */
+static bool starts_a_root(struct walk *walk, struct module *module, uint64_t vaddr)
+{
+	const struct cfi_row *row = &walk->unwinder->row;
+
+	return row_at(walk, module, vaddr) == 0 && row->function_start == vaddr &&
+	       row->ra_reg == walk->arch->ra && row->regs[row->ra_reg].kind == CFI_UNDEFINED;
+}
+
 static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
 {
 	struct module *module = module_of(walk, rule);
@@ -128,6 +140,13 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 	if (!vaddr_of(module, rule, pc - !exact, &vaddr))
 		return;
 	rc = row_at(walk, module, vaddr);
+	if (!exact && (rc == -ENOENT || walk->unwinder->row.function_end == vaddr + 1)) {
+		if (starts_a_root(walk, module, vaddr + 1)) {
+			rule->kind = RULE_ROOT;
+			return;
+		}
+		rc = row_at(walk, module, vaddr);
+	}
 	if (rc == 0)
 		rule_of_row(walk->arch, &walk->unwinder->row, pc, rule);
 	else if (rc != -ENOENT)
