@@ -83,8 +83,11 @@ enum { NAMES_BYTES_MAX = 1 << 28 };
 int names_read(const void *bytes, size_t len, struct names **ret_names, struct error *err);
 void names_free(struct names *names); /* takes NULL */
 
+/* Leave out inlined functions and lines; give the names of the symbol tables. */
+void names_choose(struct names *names, bool no_inlines, bool no_demangle);
+
 /*
- * Names a frame that is not resolved. All calls with one profile: what was found is remembered
+ * Names a frame that has no name. All calls with one profile: what was found is remembered
  * by its ids. 1: done; 0: not known here; -ENOMEM, -ENOSPC.
  */
 int names_frame(struct names *names, struct profile *profile, uint32_t frame);

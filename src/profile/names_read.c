@@ -50,6 +50,7 @@ struct names {
 	struct line *lines; /* ids of this file */
 	uint32_t text_count, module_count, function_count, frame_count, line_count, line_cap;
 	struct codes codes;
+	bool no_inlines, no_demangle;
 	struct hash_index by_path;
 	uint32_t *known; /* by the profile's module: ours + 1, NOT_KNOWN; 0: not asked */
 	uint32_t known_count, known_cap;
@@ -470,6 +471,8 @@ static int function_id(struct names *names, struct profile *profile, uint32_t mo
 			rc = text_id(names, profile,
 				in->linkage_name ? in->linkage_name : in->name,
 				&key.linkage_name);
+		if (names->no_demangle)
+			key.name = key.linkage_name;
 		if (rc == 0)
 			rc = profile_function(profile, &key, ret);
 		if (rc < 0)
@@ -480,15 +483,32 @@ static int function_id(struct names *names, struct profile *profile, uint32_t mo
 	return 0;
 }
 
+static int line_make(struct names *names, struct profile *profile, uint32_t module,
+	const struct line *in, struct line *line)
+{
+	int rc = function_id(names, profile, module, in->function, &line->function);
+
+	if (rc < 0 || names->no_inlines)
+		return rc;
+	line->line = in->line;
+	return text_id(names, profile, in->file, &line->file);
+}
+
+void names_choose(struct names *names, bool no_inlines, bool no_demangle)
+{
+	names->no_inlines = no_inlines;
+	names->no_demangle = no_demangle;
+}
+
 int names_frame(struct names *names, struct profile *profile, uint32_t frame)
 {
 	const struct frame *at = &profile->frames[frame];
 	const struct frame_in *in = NULL;
 	cleanup_free struct line *lines = NULL;
-	uint32_t module;
+	uint32_t module, skip;
 	int rc = 0;
 
-	if (at->resolved || profile->modules[at->module].kind == MODULE_MARKER)
+	if (at->line_count || profile->modules[at->module].kind == MODULE_MARKER)
 		return 0;
 	module = module_known(names, profile, at->module);
 	if (module != NOT_KNOWN)
@@ -498,17 +518,13 @@ int names_frame(struct names *names, struct profile *profile, uint32_t frame)
 	lines = calloc(in->line_count, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
-	for (uint32_t i = 0; rc == 0 && i < in->line_count; i++) {
-		const struct line *line = &names->lines[in->first_line + i];
-
-		lines[i].line = line->line;
-		rc = text_id(names, profile, line->file, &lines[i].file);
-		if (rc == 0)
-			rc = function_id(
-				names, profile, at->module, line->function, &lines[i].function);
-	}
+	/* The function that was called comes last. */
+	skip = names->no_inlines ? in->line_count - 1u : 0;
+	for (uint32_t i = skip; rc == 0 && i < in->line_count; i++)
+		rc = line_make(names, profile, at->module, &names->lines[in->first_line + i],
+			&lines[i - skip]);
 	if (rc == 0)
-		rc = profile_resolve(profile, frame, lines, in->line_count);
+		rc = profile_resolve(profile, frame, lines, in->line_count - skip);
 	return rc < 0 ? rc : 1;
 }
 

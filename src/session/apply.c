@@ -48,6 +48,7 @@ int apply_new(const struct apply_options *options, struct apply **ret_apply)
 		return rc;
 	}
 	frames_on_module(apply->frames, options->module_seen);
+	frames_on_code(apply->frames, options->code_at);
 	*ret_apply = apply;
 	return 0;
 }
@@ -282,6 +283,7 @@ static int apply_sample(struct apply *apply, uint32_t event, struct wick_record 
 	if (rc < 0)
 		return rc;
 	sample_count(&apply->profile->quality, event, record);
+	frames_set_time(apply->frames, record->id.time);
 	unwound = sample_unwind(apply, process, record, &stop);
 	rc = chain_push(apply, process, record, &shape);
 	if (rc < 0)
@@ -352,6 +354,8 @@ static int apply_mmap(struct apply *apply, const struct wick_record *record)
 		mapping.pgoff = 0;
 	}
 	rc = target_map(apply->target, in_kernel ? -1 : (int32_t)mmap->pid, &mapping);
+	if (rc == 0 && !in_kernel && apply->options.mapping_seen)
+		rc = apply->options.mapping_seen(apply->options.ctx, mmap);
 	return rc == -ENOSPC ? 0 : rc;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "profile/profile.h"
+#include "session/frames.h"
 #include "session/stacks.h"
 #include "target/target.h"
 #include "wick/record.h"
@@ -37,6 +38,10 @@ struct apply_options {
 	int (*on_counted)(void *ctx, const struct wick_record *record);
 	/* A module gets its first frame: its file may be kept open from now on. NULL: no. */
 	void (*module_seen)(void *ctx, const struct dso *dso, uint32_t module);
+	/* A user mapping of code, when it has been applied: 0 or a negative errno. NULL: no. */
+	int (*mapping_seen)(void *ctx, const struct wick_record_mmap *mmap);
+	/* The frame of an address whose code changes in time: frames_code_fn. NULL: none. */
+	frames_code_fn code_at;
 	void *ctx;
 	struct stacks
 		*stacks; /* unwinds samples that bring registers and stack; NULL: nobody does */

@@ -21,6 +21,8 @@ struct frames {
 	struct profile *profile;
 	frames_root_fn is_root;
 	frames_module_fn module_seen; /* may be NULL */
+	frames_code_fn code_at;	      /* may be NULL */
+	uint64_t time_ns;
 	void *ctx;
 	uint32_t *modules; /* of the profile, by the target's dso id; PROFILE_NONE: not made */
 	uint32_t module_cap, module_count;
@@ -58,6 +60,16 @@ void frames_free(struct frames *frames)
 void frames_on_module(struct frames *frames, frames_module_fn seen)
 {
 	frames->module_seen = seen;
+}
+
+void frames_on_code(struct frames *frames, frames_code_fn code_at)
+{
+	frames->code_at = code_at;
+}
+
+void frames_set_time(struct frames *frames, uint64_t time_ns)
+{
+	frames->time_ns = time_ns;
 }
 
 static enum module_kind module_kind_of(enum dso_kind kind)
@@ -139,7 +151,7 @@ static int frame_make(struct frames *frames, const struct mapping *mapping, bool
 	uint64_t ip, bool caller, uint32_t *ret_frame)
 {
 	uint64_t addr = ip;
-	uint32_t module;
+	uint32_t module = PROFILE_NONE;
 	int rc;
 
 	if (mapping) {
@@ -161,6 +173,17 @@ static int frame_make(struct frames *frames, const struct mapping *mapping, bool
 		      : profile_frame(frames->profile, module, addr, caller, ip, ret_frame);
 }
 
+/* As frames_code_fn; -ENODATA for what is no such code. */
+static int code_find(struct frames *frames, uint32_t process, const struct mapping *mapping,
+	uint64_t ip, bool caller, uint32_t *ret_frame)
+{
+	if (!frames->code_at || process == TARGET_NONE ||
+		(mapping && frames->target->dsos[mapping->dso].key.kind != DSO_ANON))
+		return -ENODATA;
+	return frames->code_at(frames->ctx, frames->target->processes[process].pid, ip, caller,
+		frames->time_ns, ret_frame);
+}
+
 static int frame_find(
 	struct frames *frames, uint32_t process, uint64_t ip, bool caller, uint32_t *ret_frame)
 {
@@ -169,7 +192,7 @@ static int frame_find(
 	uint32_t generation = in_kernel ? 0 : frames->target->processes[process].generation;
 	struct cache_slot *slot = &frames->cache[hash_pair(key, process) & (CACHE_SLOTS - 1)];
 	const struct mapping *mapping;
-	int rc;
+	int rc, known;
 
 	if (slot->frame_plus_1 && slot->key == key && slot->process == process &&
 		slot->generation == generation) {
@@ -178,8 +201,13 @@ static int frame_find(
 	}
 	mapping = in_kernel ? target_find_kernel(frames->target, probe)
 			    : target_find(frames->target, process, probe);
+	known = code_find(frames, process, mapping, ip, caller, ret_frame);
+	if (known > 0)
+		return 0;
+	if (known < 0 && known != -ENODATA)
+		return known;
 	rc = frame_make(frames, mapping, in_kernel, ip, caller, ret_frame);
-	if (rc == 0)
+	if (rc == 0 && known)
 		*slot = (struct cache_slot){key, process, generation, *ret_frame + 1};
 	return rc;
 }

@@ -28,6 +28,15 @@ typedef void (*frames_module_fn)(void *ctx, const struct dso *dso, uint32_t modu
 void frames_on_module(struct frames *frames, frames_module_fn seen);
 
 /*
+ * Asked for addresses in memory without a file, whose code changes in the course of time: 1 and
+ * the frame; 0: not known at that time; -ENODATA: never; else an error.
+ */
+typedef int (*frames_code_fn)(void *ctx, int32_t pid, uint64_t ip, bool caller,
+	uint64_t time_ns, uint32_t *ret_frame);
+void frames_on_code(struct frames *frames, frames_code_fn code_at);
+void frames_set_time(struct frames *frames, uint64_t time_ns); /* of the sample at hand */
+
+/*
  * The frame of an address. `caller`: it is a return address. 0; -ENOSPC when the profile is
  * full (counted in profile.refused); -ENOMEM.
  */

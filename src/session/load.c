@@ -11,14 +11,19 @@
 #include "profile/names.h"
 #include "record/reorder.h"
 #include "session/apply.h"
+#include "session/jit.h"
 #include "session/layouts.h"
 #include "session/stacks.h"
+#include "symbolize/open_regular.h"
 #include "symbolize/symbolize.h"
 #include "target/target.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 struct load {
 	const struct load_options *options;
@@ -31,26 +36,40 @@ struct load {
 	struct apply *apply;
 	struct stacks *stacks;
 	struct symbolizer *symbolizer;
+	struct jit jit;
 	struct names *names; /* that the file brought along; NULL: none */
 	uint32_t *events;    /* profile event by the file's event index */
 	uint32_t event_count;
 	struct error *err;
 };
 
-/* The file's own names come first: they are those of the programs as they were then. */
+/*
+ * The file's own names come first: they are those of the programs as they were then. Unless the
+ * user shows where better ones are.
+ */
+static int names_first(struct load *load, uint32_t frame)
+{
+	return load->names && !load->options->debug_dir
+		       ? names_frame(load->names, &load->out->profile, frame)
+		       : 0;
+}
+
 static int frame_resolve(struct load *load, uint32_t frame)
 {
-	int rc = load->names ? names_frame(load->names, &load->out->profile, frame) : 0;
+	int rc = names_first(load, frame);
 
-	return rc ? (rc < 0 ? rc : 0)
-		  : symbolize_frame(load->symbolizer, &load->out->profile, frame);
+	if (rc >= 0)
+		rc = symbolize_frame(load->symbolizer, &load->out->profile, frame);
+	if (rc >= 0 && load->names)
+		rc = names_frame(load->names, &load->out->profile, frame);
+	return rc < 0 ? rc : 0;
 }
 
 static bool load_is_root(void *ctx, struct profile *profile, uint32_t frame)
 {
-	const struct load *load = ctx;
+	struct load *load = ctx;
 
-	if (load->names && names_frame(load->names, profile, frame) < 0)
+	if (names_first(load, frame) < 0)
 		return false;
 	return resolve_is_root(load->symbolizer, profile, frame);
 }
@@ -77,6 +96,39 @@ static int load_on_sample(void *ctx, const struct sample *sample)
 	return rc < 0 ? rc
 		      : load->options->on_sample(
 				load->options->ctx, &load->out->profile, sample);
+}
+
+/* Anybody may leave a dump in /tmp: it counts when it is ours, root's, or the one that was
+ * mapped. */
+static int dump_open(const struct load *load, const struct wick_record_mmap *mmap)
+{
+	cleanup_close int fd = open_regular(load->options->sysroot, mmap->filename.text);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -ENOENT;
+	if (st.st_uid != geteuid() && st.st_uid != 0 && (!mmap->ino || st.st_ino != mmap->ino))
+		return -EACCES;
+	return take_fd(&fd);
+}
+
+static int load_mapping(void *ctx, const struct wick_record_mmap *mmap)
+{
+	struct load *load = ctx;
+
+	if (load->options->no_names ||
+		!jit_wants(&load->jit, (int32_t)mmap->pid, mmap->filename.text))
+		return 0;
+	jit_add(&load->jit, (int32_t)mmap->pid, mmap->filename.text, dump_open(load, mmap));
+	return jit_read(&load->jit, NULL);
+}
+
+static int load_code(
+	void *ctx, int32_t pid, uint64_t ip, bool caller, uint64_t time_ns, uint32_t *ret_frame)
+{
+	struct load *load = ctx;
+
+	return jit_frame(&load->jit, &load->out->profile, pid, ip, caller, time_ns, ret_frame);
 }
 
 static int events_update(struct load *load)
@@ -205,6 +257,11 @@ static int load_names(struct load *load)
 	if (!features || !features->names_bytes || load->names || load->options->no_names)
 		return 0;
 	rc = names_read(features->names, features->names_bytes, &load->names, &why);
+	if (rc == 0) {
+		names_choose(
+			load->names, load->options->no_inlines, load->options->no_demangle);
+		jit_bring(&load->jit, names_codes(load->names));
+	}
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	quality_note(&load->out->profile.quality, why.text);
@@ -230,6 +287,13 @@ static int load_stacks(struct load *load, struct apply_options *apply)
 	return rc;
 }
 
+/* The clock of jitdumps. */
+static bool is_monotonic(const struct perfdata_info *info)
+{
+	return info->event_count && (info->events[0].attr.flags & ATTR_USE_CLOCKID) &&
+	       info->events[0].attr.clockid == CLOCK_MONOTONIC;
+}
+
 static int load_start(struct load *load)
 {
 	struct symbolizer_options symbols = {.sysroot = load->options->sysroot,
@@ -241,6 +305,8 @@ static int load_start(struct load *load)
 		.profile = &load->out->profile,
 		.is_root = load->options->no_names ? NULL : load_is_root,
 		.on_sample = load->options->on_sample ? load_on_sample : NULL,
+		.mapping_seen = load_mapping,
+		.code_at = load->options->no_names ? NULL : load_code,
 		.ctx = load,
 	};
 	int rc = perfdata_open(load->options->path, &load->reader, load->err);
@@ -248,6 +314,8 @@ static int load_start(struct load *load)
 	if (rc < 0)
 		return rc;
 	load->info = perfdata_info(load->reader);
+	jit_init(&load->jit);
+	load->jit.no_time = !is_monotonic(load->info);
 	rc = load_quality(load);
 	if (rc == 0)
 		rc = load_names(load);
@@ -319,6 +387,10 @@ static int load_finish(struct load *load)
 	load_header(load);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;
+	for (uint32_t i = 0; rc >= 0 && load->names && i < load->out->profile.frame_count; i++)
+		rc = load->options->debug_dir ? frame_resolve(load, i) : names_first(load, i);
+	if (rc < 0)
+		return rc;
 	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
 	if (rc == 0)
 		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
@@ -348,6 +420,7 @@ int load_file(const struct load_options *options, struct loaded *ret_loaded, str
 	apply_free(load.apply);
 	stacks_free(load.stacks);
 	symbolizer_free(load.symbolizer);
+	jit_done(&load.jit);
 	names_free(load.names);
 	reorder_free(load.reorder);
 	layouts_done(&load.layouts);

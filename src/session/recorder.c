@@ -24,6 +24,7 @@
 #include "session/ends.h"
 #include "session/events.h"
 #include "session/header.h"
+#include "session/jit.h"
 #include "session/keep.h"
 #include "session/layouts.h"
 #include "session/pump.h"
@@ -80,6 +81,7 @@ struct recorder {
 	uint64_t started_ns;
 	struct stacks *stacks; /* NULL: the kernel's chains are taken */
 	struct keep keep;
+	struct jit jit;
 	struct wick_layout file_layout;
 	bool disk_full, stop;
 	bool rewritten; /* the record at hand was written in another form */
@@ -238,6 +240,33 @@ static void recorder_module_seen(void *ctx, const struct dso *dso, uint32_t modu
 	keep_module(&r->keep, dso, module);
 }
 
+/* A jitdump is opened when it is mapped, and read at the end. */
+static int recorder_mapping(void *ctx, const struct wick_record_mmap *mmap)
+{
+	struct recorder *r = ctx;
+	struct pin_request request = {(int32_t)mmap->pid, mmap->addr, mmap->addr + mmap->len,
+		mmap->filename.text, mmap->ino};
+	enum pin_trust trust;
+	int fd;
+
+	if (jit_wants(&r->jit, request.pid, request.path) &&
+		pin_open(&r->proc, &request, &fd, &trust) == 0)
+		jit_add(&r->jit, request.pid, request.path, fd);
+	return 0;
+}
+
+static int recorder_map_folder(void *ctx, int32_t pid, int32_t *ret_own_pid, uint32_t *ret_uid)
+{
+	const struct recorder *r = ctx;
+	const struct keep_folder *folder = keep_folder(&r->keep, pid);
+
+	if (!folder)
+		return -1;
+	*ret_own_pid = folder->own_pid;
+	*ret_uid = folder->uid;
+	return folder->fd;
+}
+
 static int recorder_pinned_fd(void *ctx, const struct profile *profile, uint32_t module)
 {
 	const struct recorder *r = ctx;
@@ -252,7 +281,11 @@ static int make_pipeline(struct recorder *r)
 	uint32_t sideband =
 		capture_event_count(capture) > r->events.count ? r->events.count : 0;
 	struct symbolizer_options symbols = {
-		.live = true, .pinned_fd = recorder_pinned_fd, .ctx = r};
+		.live = true,
+		.pinned_fd = recorder_pinned_fd,
+		.map_folder = recorder_map_folder,
+		.ctx = r,
+	};
 	struct perf_limits limits;
 	struct apply_options apply = {
 		.target = &r->target,
@@ -260,6 +293,7 @@ static int make_pipeline(struct recorder *r)
 		.is_root = recorder_is_root,
 		.need_process = recorder_need_process,
 		.module_seen = r->options->no_embed ? NULL : recorder_module_seen,
+		.mapping_seen = r->options->no_embed ? NULL : recorder_mapping,
 		.ctx = r,
 		.count_only = true,
 		.counted_frames_most = r->options->no_embed ? 0 : EMBED_FRAMES_MOST,
@@ -279,6 +313,8 @@ static int make_pipeline(struct recorder *r)
 		.ctx = r,
 	};
 	keep_init(&r->keep, &r->proc, &r->target);
+	jit_init(&r->jit);
+	r->jit.no_time = capture_clock(capture) != CLOCK_MONOTONIC;
 	rc = symbolizer_new(&symbols, &r->symbolizer);
 	if (rc == 0 && r->targets.stack_bytes)
 		rc = make_stacks(r, &apply);
@@ -615,7 +651,9 @@ static void embed(struct recorder *r)
 			"of "
 			"the first ones only",
 			EMBED_FRAMES_MOST);
-	rc = embed_names(r->symbolizer, profile, NULL, &r->features);
+	rc = jit_read(&r->jit, profile);
+	if (rc == 0)
+		rc = embed_names(r->symbolizer, profile, r->jit.codes, &r->features);
 	if (rc < 0)
 		note(r, "the names are not in the file: %s", strerror(-rc));
 }
@@ -752,6 +790,7 @@ static void recorder_done(struct recorder *r)
 	stacks_free(r->stacks);
 	symbolizer_free(r->symbolizer);
 	keep_done(&r->keep);
+	jit_done(&r->jit);
 	perfdata_writer_free(r->writer);
 	perfdata_features_done(&r->features);
 	targets_done(&r->targets);

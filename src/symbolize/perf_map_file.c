@@ -39,30 +39,30 @@ static int own_pid(int pid)
 	return own;
 }
 
-static bool may_speak_for(int fd, int pid, bool live)
+static bool may_speak_for(int fd, uid_t user)
 {
-	struct stat file, process;
-	char path[32];
-	uid_t user = geteuid();
+	struct stat file;
 
-	if (fstat(fd, &file) < 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	if (live && !stat(path, &process))
-		user = process.st_uid;
-	return file.st_uid == user || !file.st_uid;
+	return !fstat(fd, &file) && (file.st_uid == user || !file.st_uid);
 }
 
-static int map_read(const char *root, int number, int pid, bool live, struct perf_map *ret_map)
+/* Who a process is; the caller where it is gone. */
+static uid_t user_of(int pid, bool live)
 {
-	cleanup_close int fd = -1;
+	struct stat process;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return live && !stat(path, &process) ? process.st_uid : geteuid();
+}
+
+static int map_read_fd(int fd, uid_t user, struct perf_map *ret_map)
+{
 	struct strbuf text = {0};
 	char path[48];
 	int r;
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", number);
-	fd = open_regular(root, path);
-	if (fd < 0 || !may_speak_for(fd, pid, live))
+	if (fd < 0 || !may_speak_for(fd, user))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = file_read(AT_FDCWD, path, PERF_MAP_BYTES_MAX, &text);
@@ -74,17 +74,51 @@ static int map_read(const char *root, int number, int pid, bool live, struct per
 	return 1;
 }
 
+static int map_read(const char *root, int number, uid_t user, struct perf_map *ret_map)
+{
+	cleanup_close int fd = -1;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", number);
+	fd = open_regular(root, path);
+	return map_read_fd(fd, user, ret_map);
+}
+
+/* In a folder that was kept open while the process ran. */
+static int map_read_kept(
+	const struct symbolizer_options *options, int pid, struct perf_map *ret_map)
+{
+	cleanup_close int look = -1, fd = -1;
+	int32_t own = pid;
+	uint32_t user;
+	int folder;
+	struct stat st;
+	char path[48];
+
+	folder = options->map_folder ? options->map_folder(options->ctx, pid, &own, &user) : -1;
+	if (folder < 0)
+		return 0;
+	snprintf(path, sizeof(path), "perf-%d.map", own);
+	look = openat(folder, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (look < 0 || fstat(look, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return map_read_fd(fd, user, ret_map);
+}
+
 int perf_map_file_read(
 	const struct symbolizer_options *options, int pid, struct perf_map *ret_map)
 {
 	char root[32];
-	int r = 0;
+	int r;
 
 	if (pid <= 0)
 		return 0;
-	if (options->live) {
+	r = map_read_kept(options, pid, ret_map);
+	if (!r && options->live) {
 		snprintf(root, sizeof(root), "/proc/%d/root", pid);
-		r = map_read(root, own_pid(pid), pid, true, ret_map);
+		r = map_read(root, own_pid(pid), user_of(pid, true), ret_map);
 	}
-	return r ? r : map_read(options->sysroot, pid, pid, options->live, ret_map);
+	return r ? r : map_read(options->sysroot, pid, user_of(pid, options->live), ret_map);
 }

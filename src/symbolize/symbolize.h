@@ -34,6 +34,9 @@ struct symbolizer_options {
 	/* A descriptor that was pinned while the module was mapped (it stays the callee's), or
 	 * -1. */
 	int (*pinned_fd)(void *ctx, const struct profile *profile, uint32_t module);
+	/* The /tmp of a process, kept open while it ran (it stays the callee's), what the
+	 * process calls itself there, and its user; or -1. NULL: never. */
+	int (*map_folder)(void *ctx, int32_t pid, int32_t *ret_own_pid, uint32_t *ret_uid);
 	void *ctx;
 };
 
