@@ -230,3 +230,77 @@ enum call_check lookup_is_call(struct walk *walk, uint64_t addr)
 		return CALL_UNKNOWN;
 	return rule->flags & RULE_CALL_YES ? CALL_YES : CALL_NO;
 }
+
+/* ---- does a caller call this? */
+
+/* Run-time addresses. */
+static size_t mapped_read(void *ctx, uint64_t at, void *ret_bytes, size_t len)
+{
+	struct code_source *source = ctx;
+	struct walk *walk = source->walk;
+	const struct mapping *mapping = target_find(walk->in->target, walk->in->process, at);
+	struct rule rule = {.dso = TARGET_NONE};
+	struct module *module;
+	uint64_t vaddr;
+
+	if (!is_code(mapping))
+		return 0;
+	rule.dso = mapping->dso;
+	rule.bias = mapping->start - mapping->pgoff;
+	module = module_of(walk, &rule);
+	if (!module)
+		return source_read(&(struct code_source){walk, NULL}, at, ret_bytes, len);
+	return vaddr_of(module, &rule, at, &vaddr)
+		       ? code_read(&module->elf, vaddr, ret_bytes, len)
+		       : 0;
+}
+
+/* The run-time range of the function that holds an address, by CFI. */
+static bool function_range(
+	struct walk *walk, uint64_t addr, bool exact, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+	const struct rule *rule = lookup_rule(walk, addr, exact);
+	struct module *module = module_of(walk, rule);
+	uint64_t vaddr, bias;
+
+	if (!module || !vaddr_of(module, rule, addr - !exact, &vaddr) ||
+		row_at(walk, module, vaddr) < 0)
+		return false;
+	bias = addr - !exact - vaddr;
+	*ret_lo = walk->unwinder->row.function_start + bias;
+	*ret_hi = walk->unwinder->row.function_end + bias;
+	return true;
+}
+
+static bool links_now(struct walk *walk, uint64_t callee, bool exact, uint64_t addr)
+{
+	struct code_source source = {walk, NULL};
+	struct code_view view = {.read = mapped_read, .ctx = &source};
+	size_t len = walk->arch->call_bytes_max;
+	uint64_t lo, hi;
+	uint8_t bytes[8];
+
+	switch (lookup_is_call(walk, addr)) {
+	case CALL_NO:
+		return false;
+	case CALL_UNKNOWN:
+		return true;
+	case CALL_YES:
+		break;
+	}
+	if (!walk->arch->call_enters || !function_range(walk, callee, exact, &lo, &hi) ||
+		mapped_read(&source, addr - len, bytes, len) != len)
+		return true;
+	return walk->arch->call_enters(&view, bytes, len, addr, lo, hi);
+}
+
+bool lookup_links(struct walk *walk, uint64_t callee, bool exact, uint64_t addr)
+{
+	struct link *link = &walk->unwinder->links[hash_pair(callee, addr) & (LINKS - 1)];
+	uint32_t generation = walk->process->generation;
+
+	if (link->callee == callee && link->addr == addr && link->generation == generation)
+		return link->fits;
+	*link = (struct link){callee, addr, generation, links_now(walk, callee, exact, addr)};
+	return link->fits;
+}

@@ -205,6 +205,28 @@ static bool is_user_code(const struct walk *walk, uint64_t pc)
 	return pc >= MEMORY_PAGE && !(pc >> 63) && walk->arch;
 }
 
+/*
+ * Late memory is as old as its youngest write. Where frames that are gone (but still lie there)
+ * meet what came after them, the caller does not call the callee.
+ */
+static bool late_caller_fits(struct walk *walk, uint64_t callee, bool exact)
+{
+	if (!walk->pc || walk->exact) /* the end; an interrupted frame calls nobody */
+		return true;
+	return lookup_rule(walk, walk->pc, false)->kind == RULE_ROOT ||
+	       lookup_links(walk, callee, exact, walk->pc);
+}
+
+/* Only what the copy told stays. */
+static enum stack_stop late_is_torn(struct walk *walk)
+{
+	walk->late = LATE_BAD;
+	walk->fail_addr = walk->stack_addr + walk->stack_bytes;
+	walk->out->count = walk->sure_count;
+	walk->out->stop_addr = walk->out->addrs[walk->sure_count - 1];
+	return STOP_COPY_EXHAUSTED;
+}
+
 static enum stack_stop climb(struct walk *walk)
 {
 	struct unwind_result *out = walk->out;
@@ -215,16 +237,19 @@ static enum stack_stop climb(struct walk *walk)
 	if (!limit)
 		return STOP_DEPTH;
 	for (;;) {
-		bool copy_only = walk->late != LATE_GOOD;
+		bool exact = walk->exact;
+		uint64_t callee = walk->pc;
 		int rc;
 
 		emit(walk, how);
 		out->stop_addr = walk->pc;
-		rc = step(walk, &how);
-		if (copy_only)
+		if (walk->late != LATE_GOOD)
 			walk->sure_count = out->count;
+		rc = step(walk, &how);
 		if (rc != STEPPED)
 			return (enum stack_stop)rc;
+		if (walk->late == LATE_GOOD && !late_caller_fits(walk, callee, exact))
+			return late_is_torn(walk);
 		if (!walk->pc)
 			return STOP_ROOT;
 		if (!is_user_code(walk, walk->pc))
@@ -250,13 +275,9 @@ static void finish(struct walk *walk, struct unwind_result *out)
 {
 	const struct mapping *mapping;
 
-	if (!memory_still_good(walk)) {
-		/* It changed under our hands: only what the copy told stays. */
-		walk->late = LATE_BAD;
-		out->count = walk->sure_count;
-		out->stop = STOP_COPY_EXHAUSTED;
-		out->stop_addr = out->count ? out->addrs[out->count - 1] : 0;
-	}
+	/* It may have changed under our hands. */
+	if (!memory_still_good(walk))
+		out->stop = late_is_torn(walk);
 	out->late = walk->late == LATE_GOOD;
 	out->late_refused = walk->late == LATE_BAD;
 	if (out->stop == STOP_COPY_EXHAUSTED || out->stop == STOP_UNREADABLE)

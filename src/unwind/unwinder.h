@@ -5,13 +5,21 @@
 #include "unwind/modules.h"
 #include "unwind/rules.h"
 
-enum { RULES = 8192 };
+enum { RULES = 8192, LINKS = 1024 };
+
+/* A caller and its callee that were found to belong together. */
+struct link {
+	uint64_t callee, addr;
+	uint32_t generation;
+	bool fits;
+};
 
 struct unwinder {
 	struct modules modules;
 	struct unwind_stats stats;
 	struct cfi_row row; /* of the look-up at hand: large */
 	struct memory memory;
+	struct link links[LINKS];
 	struct rule rules[RULES];
 };
 
@@ -31,6 +39,12 @@ enum call_check {
 
 /* Is that a return address: mapped, and behind a call instruction? */
 enum call_check lookup_is_call(struct walk *walk, uint64_t addr);
+
+/*
+ * Can the call before `addr` have led to the function that holds `callee`? Tells a stack that
+ * was put together from two moments: where they meet, somebody is called who was not.
+ */
+bool lookup_links(struct walk *walk, uint64_t callee, bool exact, uint64_t addr);
 
 /* ---- step.c */
 

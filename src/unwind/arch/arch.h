@@ -27,6 +27,13 @@ struct arch {
 	bool (*ends_in_call)(const uint8_t *bytes, size_t len);
 	/* What the code from an address on does to the frame; NULL: not known for this CPU. */
 	bool (*code_frame)(const struct code_view *view, struct code_result *ret_result);
+	/*
+	 * Can the call that ends where `bytes` end (at run-time address `addr`) have entered a
+	 * function that lies at [lo, hi)? A direct call goes to its start, to a stub of the
+	 * PLT, or to a function that jumps there. NULL: nobody can tell; then it is believed.
+	 */
+	bool (*call_enters)(const struct code_view *view, const uint8_t *bytes, size_t len,
+		uint64_t addr, uint64_t lo, uint64_t hi);
 };
 
 enum { ARCH_NONE = 255 };

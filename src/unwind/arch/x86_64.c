@@ -60,4 +60,5 @@ const struct arch arch_x86_64 = {
 	.call_bytes_max = 7,
 	.ends_in_call = ends_in_call,
 	.code_frame = x86_code_frame,
+	.call_enters = x86_call_enters,
 };

@@ -309,3 +309,45 @@ bool x86_code_frame(const struct code_view *view, struct code_result *ret_result
 	ret_result->no_return = s.insns < INSNS_MAX;
 	return backwards(&s, ret_result);
 }
+
+/* Looks through a function's code for a direct jump into [lo, hi). */
+static bool jumps_into(const struct code_view *view, uint64_t at, uint64_t lo, uint64_t hi)
+{
+	uint8_t bytes[256];
+	struct x86_insn insn;
+	size_t have = 0, used = 0;
+
+	for (unsigned n = 0; n < INSNS_MAX; n++) {
+		if (have - used < X86_INSN_MAX) {
+			have = view->read(view->ctx, at, bytes, sizeof(bytes));
+			used = 0;
+		}
+		if (!x86_decode(bytes + used, have - used, &insn))
+			return false;
+		used += insn.length;
+		at += insn.length;
+		if (insn.kind == X86_JMP || insn.kind == X86_JCC) {
+			uint64_t to = at + (uint64_t)insn.value;
+
+			if (to >= lo && to < hi)
+				return true;
+		}
+		/* A stub of the PLT is little else than a jump through memory. */
+		if (insn.kind == X86_JMP_FAR_AWAY && n < 3)
+			return true;
+	}
+	return false;
+}
+
+bool x86_call_enters(const struct code_view *view, const uint8_t *bytes, size_t len,
+	uint64_t addr, uint64_t lo, uint64_t hi)
+{
+	int32_t by;
+	uint64_t target;
+
+	if (len < 5 || bytes[len - 5] != 0xe8)
+		return true;
+	memcpy(&by, bytes + len - 4, sizeof(by));
+	target = addr + (uint64_t)(int64_t)by;
+	return target == lo || jumps_into(view, target, lo, hi);
+}
