@@ -104,8 +104,8 @@ int debug_image_load(const struct elf *elf, struct debug_image *ret_image)
 	for (size_t i = 0; i < ARRAY_LEN(wanted) && r != -ENOMEM; i++) {
 		r = part_load(elf, wanted[i], &blobs[i]);
 		if (!r)
-			parts[n++] = (struct debug_image_part){
-				wanted[i], blobs[i].bytes, blobs[i].len};
+			parts[n++] = (struct debug_image_part){wanted[i], blobs[i].bytes,
+				blobs[i].len, strstr(wanted[i], "_str") ? DEBUG_NAME_ROOM : 0};
 		else if (!i)
 			break; /* no .debug_info, no use */
 	}
@@ -191,7 +191,7 @@ int debug_image_build(const struct elf *like, const struct debug_image_part *par
 		return -E2BIG;
 	for (size_t i = 0; i < n; i++) {
 		foff[i] = len;
-		len = aligned(len + parts[i].len);
+		len = aligned(len + parts[i].len + parts[i].room);
 		names += strlen(parts[i].name) + 1;
 		if (len > DEBUG_IMAGE_MAX)
 			return -EFBIG;
@@ -209,7 +209,7 @@ int debug_image_build(const struct elf *like, const struct debug_image_part *par
 
 		memcpy(bytes + foff[i], parts[i].bytes, parts[i].len);
 		memcpy(bytes + len + name, parts[i].name, name_bytes);
-		put_section(&w, name, SHT_PROGBITS, foff[i], parts[i].len);
+		put_section(&w, name, SHT_PROGBITS, foff[i], parts[i].len + parts[i].room);
 		name += (uint32_t)name_bytes;
 	}
 	memcpy(bytes + len + name, own_name, sizeof(own_name));

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DEBUG_IMAGE_PARTS = 16 };
+enum { DEBUG_IMAGE_PARTS = 16, DEBUG_NAME_ROOM = 32 };
 /* Bytes of one file's debug sections; what is in an image has offsets of 32 bits. */
 #define DEBUG_IMAGE_MAX ((uint64_t)UINT32_MAX - (1 << 20))
 
@@ -20,6 +20,7 @@ struct debug_image_part {
 	const char *name; /* ".debug_info" */
 	const uint8_t *bytes;
 	size_t len;
+	size_t room; /* so many zero bytes more behind them */
 };
 
 struct debug_image {
@@ -32,7 +33,8 @@ bool debug_image_possible(const struct elf *elf);
 
 /*
  * The file's own sections (.zdebug_* under their new names; those that are damaged or too large
- * are left out). -ENODATA when there is no .debug_info, -ENOMEM, -EFBIG.
+ * are left out; the strings have DEBUG_NAME_ROOM bytes of room). -ENODATA when there is no
+ * .debug_info, -ENOMEM, -EFBIG.
  */
 int debug_image_load(const struct elf *elf, struct debug_image *ret_image);
 

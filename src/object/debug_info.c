@@ -21,6 +21,8 @@ enum { UNITS_MAX = 1 << 24 };
 
 struct debug_info {
 	struct debug_image image, alt_image;
+	struct debug_package *package;
+	struct debug_skeletons skeletons;
 	Elf *elf, *alt_elf;
 	Dwarf *dwarf, *alt;
 	struct debug_unit *units;
@@ -132,6 +134,9 @@ int debug_info_open(const struct debug_files *files, struct debug_info **ret_inf
 	r = debug_image_load(files->elf, &info->image);
 	if (!r && files->alt && debug_image_load(files->alt, &info->alt_image) == -ENOMEM)
 		r = -ENOMEM;
+	info->package = debug_package_open(files->dwp);
+	info->skeletons = (struct debug_skeletons){
+		info->package, files->finder, &info->image, files->elf->big_endian};
 	if (!r)
 		r = handles_open(info);
 	if (!r)
@@ -151,6 +156,9 @@ void debug_info_close(struct debug_info *info)
 	handles_close(info);
 	debug_image_done(&info->image);
 	debug_image_done(&info->alt_image);
+	debug_package_close(info->package);
+	for (uint32_t i = 0; i < info->unit_count; i++)
+		free(info->units[i].dwo_name);
 	intervals_done(&info->ranges);
 	free(info->units);
 	free(info);
@@ -166,7 +174,8 @@ uint64_t debug_info_bytes(const struct debug_info *info)
 static int unit_get(struct debug_info *info, uint32_t id, struct debug_unit **ret_unit)
 {
 	struct debug_unit *unit = &info->units[id];
-	Dwarf_Die die;
+	Dwarf_Die die, split;
+	uint64_t split_bytes = 0;
 	int r;
 
 	*ret_unit = unit;
@@ -182,8 +191,12 @@ static int unit_get(struct debug_info *info, uint32_t id, struct debug_unit **re
 		unit->walked = true;
 		return 0;
 	}
-	r = debug_unit_walk(unit, &die, &die, unit->bytes);
-	info->walked_bytes += debug_unit_bytes(unit);
+	r = debug_skeleton_join(&info->skeletons, unit, &die, &split, &split_bytes);
+	if (r > 0)
+		r = debug_unit_walk(unit, &split, &die, split_bytes);
+	else if (!r)
+		r = debug_unit_walk(unit, &die, &die, unit->bytes);
+	info->walked_bytes += debug_unit_bytes(unit) + 2 * split_bytes;
 	return r;
 }
 
@@ -209,6 +222,31 @@ static const char *call_file(const struct debug_unit *unit, uint32_t number)
 		       : NULL;
 }
 
+/* The scope and the ones around it, with the place where execution is in the first. */
+static int steps_make(struct debug_info *info, const struct debug_unit *unit, uint32_t scope,
+	struct debug_step place)
+{
+	int n = 0, r;
+
+	while (scope != UINT32_MAX && n < DEBUG_STEPS_MAX) {
+		const struct debug_scope *at = &unit->scopes[scope];
+		struct debug_name name = {0};
+
+		r = debug_names_get(&info->names, &at->die, &name);
+		if (r < 0)
+			return r;
+		place.name = name.name;
+		place.linkage_name = name.linkage_name;
+		place.vaddr = at->parent == UINT32_MAX ? at->lo : 0;
+		info->steps[n++] = place;
+		place = (struct debug_step){.file = call_file(unit, at->call_file),
+			.line = at->call_line,
+			.column = at->call_column};
+		scope = at->parent;
+	}
+	return n;
+}
+
 int debug_info_find(
 	struct debug_info *info, uint64_t vaddr, const struct debug_step **ret_steps)
 {
@@ -231,21 +269,14 @@ int debug_info_find(
 	scope = intervals_find(&unit->ranges, vaddr);
 	if (scope == UINT32_MAX && row)
 		info->steps[n++] = place;
-	while (scope != UINT32_MAX && n < DEBUG_STEPS_MAX) {
-		const struct debug_scope *at = &unit->scopes[scope];
-		struct debug_name name = {0};
+	else
+		n = steps_make(info, unit, scope, place);
+	for (int i = 0; i < n; i++) {
+		const char **file = &info->steps[i].file;
 
-		r = debug_names_get(&info->names, &at->die, &name);
+		r = *file ? debug_names_file(&info->names, unit->comp_dir, *file, file) : 0;
 		if (r < 0)
 			return r;
-		place.name = name.name;
-		place.linkage_name = name.linkage_name;
-		place.vaddr = at->parent == UINT32_MAX ? at->lo : 0;
-		info->steps[n++] = place;
-		place = (struct debug_step){.file = call_file(unit, at->call_file),
-			.line = at->call_line,
-			.column = at->call_column};
-		scope = at->parent;
 	}
 	return n;
 }

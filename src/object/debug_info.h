@@ -39,7 +39,8 @@ enum { DEBUG_STEPS_MAX = 512, DEBUG_UNITS_BYTES = 256 << 20 };
 struct debug_finder {
 	/*
 	 * Opens a file that the debug information names (relative ones below comp_dir or beside
-	 * the program). A descriptor, which becomes debug_info's, or -1.
+	 * the program). A descriptor, which becomes debug_info's, or negative. The
+	 * finder must live as long as the debug_info.
 	 */
 	int (*open)(void *ctx, const char *comp_dir, const char *name);
 	void *ctx;

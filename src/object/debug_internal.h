@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "object/debug_image.h"
 #include "object/debug_info.h"
+#include "object/debug_split.h"
 #include "object/intervals.h"
 
 #include <elfutils/libdw.h>
@@ -38,18 +39,22 @@ struct debug_unit {
 	uint64_t bytes;	  /* up to the next unit */
 	Dwarf_Die die;	  /* valid while walked; of the split part where there is one */
 	bool walked;
+	char *dwo_name; /* of a skeleton, as the file has it; kept when the tables are dropped
+			 */
 	struct debug_scope *scopes;
 	uint32_t scope_count, scope_cap;
 	struct intervals ranges; /* to scopes */
 	struct debug_row *rows;	 /* by address */
 	uint32_t row_count;
-	Dwarf_Files *files; /* libdw's */
+	const char *comp_dir; /* libdw's, or NULL */
+	Dwarf_Files *files;   /* libdw's */
 	size_t file_count;
 };
 
-/* What an original is called, kept by the address of its entry. */
+/* What an original is called, kept by the address of its entry; and files, by libdw's string.
+ */
 struct debug_name {
-	const void *die;
+	const void *key;
 	const char *linkage_name, *name; /* in the arena, or NULL */
 };
 
@@ -69,6 +74,23 @@ int debug_unit_walk(
 void debug_unit_done(struct debug_unit *unit); /* forgets the tables */
 uint64_t debug_unit_bytes(const struct debug_unit *unit);
 
+/* Where the other halves of skeletons come from. */
+struct debug_skeletons {
+	const struct debug_package *package; /* or NULL */
+	const struct debug_finder *finder;   /* or NULL */
+	const struct debug_image *image;     /* where a skeleton's name is changed */
+	bool big_endian;
+};
+
+bool debug_is_skeleton(Dwarf_Die *die);
+
+/*
+ * 1, the first entry of the split unit, and the bytes it holds until the handle is closed; 0:
+ * it is not to be found; or -ENOMEM.
+ */
+int debug_skeleton_join(struct debug_skeletons *skeletons, struct debug_unit *unit,
+	Dwarf_Die *die, Dwarf_Die *ret_die, uint64_t *ret_bytes);
+
 /* Adds an entry's ranges of addresses. *ret_lo: the lowest. Returns how many, or -ENOMEM. */
 int debug_ranges_add(struct intervals *list, Dwarf_Die *die, uint32_t value, uint64_t *ret_lo);
 
@@ -77,4 +99,7 @@ uint32_t debug_number(Dwarf_Die *die, unsigned attribute);
 
 /* The name of a function, an original's where it is a copy. 0 or -ENOMEM. */
 int debug_names_get(struct debug_names *names, const Dwarf_Die *die, struct debug_name *ret);
+/* A file of libdw's, its unit's directory before it where it is relative. 0 or -ENOMEM. */
+int debug_names_file(struct debug_names *names, const char *comp_dir, const char *file,
+	const char **ret_file);
 void debug_names_done(struct debug_names *names);

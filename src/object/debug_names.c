@@ -149,38 +149,76 @@ static int name_make(struct debug_names *names, const Dwarf_Die *start, struct d
 	return (linkage && !ret->linkage_name) || (name && !ret->name) ? -ENOMEM : 0;
 }
 
+static bool known_find(const struct debug_names *names, const void *key, struct debug_name *ret)
+{
+	struct hash_probe probe = hash_probe(&names->index, hash_u64((uintptr_t)key));
+	uint32_t id;
+
+	while (hash_next(&names->index, &probe, &id)) {
+		if (names->items[id].key == key) {
+			*ret = names->items[id];
+			return true;
+		}
+	}
+	return false;
+}
+
+static int known_add(struct debug_names *names, const struct debug_name *name)
+{
+	int r = array_reserve(&names->items, &names->cap, (uint64_t)names->count + 1,
+		sizeof(*names->items), NAMES_MAX);
+
+	if (r >= 0)
+		r = hash_add(&names->index, hash_u64((uintptr_t)name->key), names->count);
+	if (r >= 0)
+		names->items[names->count++] = *name;
+	return r == -ENOMEM ? r : 0;
+}
+
 int debug_names_get(struct debug_names *names, const Dwarf_Die *die, struct debug_name *ret)
 {
-	struct debug_name made = {0};
-	struct hash_probe probe;
-	Dwarf_Attribute attr;
 	Dwarf_Die original = *die, next;
-	uint32_t hash, id;
+	struct debug_name made = {0};
+	Dwarf_Attribute attr;
 	int r;
 
 	if (dwarf_attr(&original, DW_AT_abstract_origin, &attr) &&
 		dwarf_formref_die(&attr, &next))
 		original = next;
-	hash = hash_u64((uintptr_t)original.addr);
-	probe = hash_probe(&names->index, hash);
-	while (hash_next(&names->index, &probe, &id)) {
-		if (names->items[id].die == original.addr) {
-			*ret = names->items[id];
-			return 0;
-		}
-	}
+	if (known_find(names, original.addr, ret))
+		return 0;
 	r = name_make(names, die, &made);
 	if (r < 0)
 		return r;
-	made.die = original.addr;
-	r = array_reserve(&names->items, &names->cap, (uint64_t)names->count + 1,
-		sizeof(*names->items), NAMES_MAX);
-	if (r >= 0)
-		r = hash_add(&names->index, hash, names->count);
-	if (r >= 0)
-		names->items[names->count++] = made;
+	made.key = original.addr;
 	*ret = made;
-	return r == -ENOMEM ? r : 0;
+	return known_add(names, &made);
+}
+
+/* libdw puts the directory before a file, but not the unit's before a relative directory. */
+int debug_names_file(struct debug_names *names, const char *comp_dir, const char *file,
+	const char **ret_file)
+{
+	size_t dir_len = comp_dir ? strlen(comp_dir) : 0;
+	struct debug_name made = {.key = file};
+	struct strbuf text = {0};
+
+	*ret_file = file;
+	if (!dir_len || file[0] == '/' ||
+		(!strncmp(file, comp_dir, dir_len) && file[dir_len] == '/'))
+		return 0;
+	if (known_find(names, file, &made)) {
+		*ret_file = made.name;
+		return 0;
+	}
+	strbuf_printf(&text, "%s/%s", comp_dir, file);
+	if (!text.failed)
+		made.name = arena_strndup(&names->arena, strbuf_text(&text), text.len);
+	strbuf_done(&text);
+	if (!made.name)
+		return -ENOMEM;
+	*ret_file = made.name;
+	return known_add(names, &made);
 }
 
 void debug_names_done(struct debug_names *names)

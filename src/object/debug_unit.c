@@ -184,10 +184,13 @@ int debug_unit_walk(
 	struct debug_unit *unit, Dwarf_Die *die, Dwarf_Die *lines_die, uint64_t unit_bytes)
 {
 	struct walk walk = {.unit = unit, .entries_left = unit_bytes};
+	Dwarf_Attribute attr;
 	int r;
 
 	unit->die = *die;
 	unit->walked = true;
+	if (dwarf_attr(lines_die, DW_AT_comp_dir, &attr))
+		unit->comp_dir = dwarf_formstring(&attr);
 	if (dwarf_getsrcfiles(die, &unit->files, &unit->file_count) != 0)
 		unit->files = NULL;
 	r = walk_children(&walk, die, UINT32_MAX, 0);
@@ -200,7 +203,8 @@ int debug_unit_walk(
 
 void debug_unit_done(struct debug_unit *unit)
 {
-	struct debug_unit kept = {.offset = unit->offset, .bytes = unit->bytes};
+	struct debug_unit kept = {
+		.offset = unit->offset, .bytes = unit->bytes, .dwo_name = unit->dwo_name};
 
 	free(unit->scopes);
 	free(unit->rows);

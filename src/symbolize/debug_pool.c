@@ -9,10 +9,18 @@
 
 enum { SLOTS_MAX = 10 * 1000 * 1000 };
 
+static void slot_close(struct debug_slot *slot)
+{
+	if (slot->debug)
+		module_debug_close(slot->debug);
+	free(slot->debug);
+	slot->debug = NULL;
+}
+
 void debug_pool_close(struct debug_pool *pool, uint32_t module)
 {
 	if (module < pool->count)
-		module_debug_close(&pool->slots[module].debug);
+		slot_close(&pool->slots[module]);
 }
 
 /* Makes room; the slot that was asked for stays. */
@@ -25,15 +33,15 @@ static void pool_shrink(struct debug_pool *pool, uint32_t keep)
 		for (uint32_t i = 0; i < pool->count; i++) {
 			struct debug_slot *slot = &pool->slots[i];
 
-			if (!slot->debug.info)
+			if (!slot->debug)
 				continue;
-			bytes += debug_info_bytes(slot->debug.info);
+			bytes += debug_info_bytes(slot->debug->info);
 			if (i != keep && (!oldest || slot->used < oldest->used))
 				oldest = slot;
 		}
 		if (!oldest || bytes <= DEBUG_POOL_BYTES)
 			return;
-		module_debug_close(&oldest->debug);
+		slot_close(oldest);
 	}
 }
 
@@ -41,14 +49,19 @@ static int slot_open(struct debug_pool *pool, const struct symbolizer_options *o
 	const struct profile *profile, uint32_t module)
 {
 	struct debug_slot *slot = &pool->slots[module];
-	int r = module_debug_open(options, profile, module, &slot->debug);
+	int r;
 
+	slot->debug = calloc(1, sizeof(*slot->debug));
+	if (!slot->debug)
+		return -ENOMEM;
+	r = module_debug_open(options, profile, module, slot->debug);
 	if (r < 0) {
+		slot_close(slot);
 		slot->missing = true;
 		return r == -ENOMEM ? r : 0;
 	}
 	if (!slot->from)
-		slot->from = strdup(slot->debug.from);
+		slot->from = strdup(slot->debug->from);
 	slot->used = ++pool->tick;
 	pool_shrink(pool, module);
 	return slot->from ? 1 : -ENOMEM;
@@ -68,13 +81,13 @@ int debug_pool_get(struct debug_pool *pool, const struct symbolizer_options *opt
 	slot = &pool->slots[module];
 	if (slot->missing)
 		return 0;
-	if (slot->debug.info)
+	if (slot->debug)
 		slot->used = ++pool->tick;
 	else
 		r = slot_open(pool, options, profile, module);
 	if (r < 0 || slot->missing)
 		return r;
-	*ret_info = slot->debug.info;
+	*ret_info = slot->debug->info;
 	return 1;
 }
 
@@ -88,7 +101,7 @@ const char *debug_pool_from(const struct debug_pool *pool, uint32_t module)
 void debug_pool_done(struct debug_pool *pool)
 {
 	for (uint32_t i = 0; i < pool->count; i++) {
-		module_debug_close(&pool->slots[i].debug);
+		slot_close(&pool->slots[i]);
 		free(pool->slots[i].from);
 	}
 	free(pool->slots);

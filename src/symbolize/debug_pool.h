@@ -8,10 +8,10 @@
 #include "symbolize/module_debug.h"
 
 struct debug_slot {
-	struct module_debug debug; /* .info NULL: closed */
-	char *from;		   /* of the first opening; NULL: there is none */
-	uint64_t used;		   /* when: the pool's tick */
-	bool missing;		   /* tried, without success: never again */
+	struct module_debug *debug; /* NULL: closed */
+	char *from;		    /* of the first opening; NULL: there is none */
+	uint64_t used;		    /* when: the pool's tick */
+	bool missing;		    /* tried, without success: never again */
 };
 
 struct debug_pool {
