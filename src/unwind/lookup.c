@@ -115,15 +115,28 @@ static void rule_by_code(
 }
 
 /*
- * A return address that nobody's call left: makecontext() puts the start of __start_context
- * where its function will return to. The byte before it belongs to something else.
+ * A return address that nobody's call left: makecontext() and its like put the start of a
+ * function where theirs will return to. What lies before it is something else.
  */
 static bool starts_a_root(struct walk *walk, struct module *module, uint64_t vaddr)
 {
 	const struct cfi_row *row = &walk->unwinder->row;
+	uint8_t bytes[8];
+	size_t len = walk->arch->call_bytes_max;
 
-	return row_at(walk, module, vaddr) == 0 && row->function_start == vaddr &&
-	       row->ra_reg == walk->arch->ra && row->regs[row->ra_reg].kind == CFI_UNDEFINED;
+	if (row_at(walk, module, vaddr) < 0 || row->function_start != vaddr)
+		return false;
+	return code_read(&module->elf, vaddr - len, bytes, len) != len ||
+	       !walk->arch->ends_in_call(bytes, len);
+}
+
+/* The instructions that end a signal handler, in a libc that has no CFI for them. */
+static bool is_sigreturn(struct walk *walk, const struct module *module, uint64_t vaddr)
+{
+	uint8_t bytes[16];
+
+	return walk->arch->is_sigreturn(
+		bytes, code_read(&module->elf, vaddr, bytes, sizeof(bytes)));
 }
 
 static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
@@ -151,6 +164,8 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 		rule_of_row(walk->arch, &walk->unwinder->row, pc, rule);
 	else if (rc != -ENOENT)
 		rule->kind = RULE_BAD;
+	else if (is_sigreturn(walk, module, vaddr + !exact))
+		rule->kind = RULE_SIGRETURN;
 	else if (vaddr - module->elf.entry < ENTRY_BYTES)
 		rule->kind = RULE_ROOT;
 	else

@@ -15,13 +15,14 @@
 enum rule_kind {
 	RULE_EMPTY,
 	RULE_FRAME,
-	RULE_CODE,     /* the same, but read from the code: to be checked */
-	RULE_UNSURE,   /* the same, and the frame pointer is tried first */
-	RULE_SLOW,     /* look the row up again */
-	RULE_ROOT,     /* nobody called this */
-	RULE_NONE,     /* nothing is known about this code */
-	RULE_BAD,      /* what is known is damaged */
-	RULE_UNMAPPED, /* there is no code */
+	RULE_CODE,	/* the same, but read from the code: to be checked */
+	RULE_UNSURE,	/* the same, and the frame pointer is tried first */
+	RULE_SLOW,	/* look the row up again */
+	RULE_SIGRETURN, /* the kernel's signal frame lies at sp */
+	RULE_ROOT,	/* nobody called this */
+	RULE_NONE,	/* nothing is known about this code */
+	RULE_BAD,	/* what is known is damaged */
+	RULE_UNMAPPED,	/* there is no code */
 };
 
 enum rule_flag {

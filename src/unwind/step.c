@@ -232,6 +232,36 @@ int step_slow(struct walk *walk, const struct cfi_row *row)
 	return 0;
 }
 
+int step_sigreturn(struct walk *walk)
+{
+	const struct arch *arch = walk->arch;
+	uint64_t sp = walk->regs[arch->sp], at = sp + arch->sigframe_offset, value;
+	uint64_t regs[CFI_REGS] = {0}, known = 0, pc = 0;
+
+	for (unsigned i = 0; i < arch->sigframe_count; i++, at += 8) {
+		unsigned reg = arch->sigframe_regs[i];
+
+		if (walk_u64(walk, at, &value) < 0)
+			return -EFAULT;
+		if (reg == ARCH_PC) {
+			pc = value;
+		} else if (reg != ARCH_NONE) {
+			regs[reg] = value;
+			known |= 1ull << reg;
+		}
+	}
+	if (!progress(walk, regs[arch->sp], true, arch->sp))
+		return -EBADMSG;
+	at -= 8;
+	if (stack_at(walk, at, 8))
+		edge_add(walk, sp, at, pc, at, at + 8);
+	memcpy(walk->regs, regs, sizeof(regs));
+	walk->known = known;
+	walk->pc = pc & walk->addr_mask;
+	walk->exact = true;
+	return 0;
+}
+
 /* ---- without CFI */
 
 int step_fp(struct walk *walk)

@@ -177,6 +177,8 @@ static int step(struct walk *walk, unsigned *ret_how)
 		if (rc == 0)
 			rc = step_slow(walk, &walk->unwinder->row);
 		return by_cfi(walk, rc, ret_how);
+	case RULE_SIGRETURN:
+		return by_cfi(walk, step_sigreturn(walk), ret_how);
 	case RULE_ROOT:
 		return STOP_ROOT;
 	case RULE_BAD:

@@ -56,5 +56,6 @@ bool lookup_links(struct walk *walk, uint64_t callee, bool exact, uint64_t addr)
  */
 int step_rule(struct walk *walk, const struct rule *rule);
 int step_slow(struct walk *walk, const struct cfi_row *row);
+int step_sigreturn(struct walk *walk);
 int step_fp(struct walk *walk);
 int step_scan(struct walk *walk);

@@ -26,6 +26,19 @@ static bool ends_in_call(const uint8_t *bytes, size_t len)
 	       (insn & 0xfefff800) == 0xd63f0800;
 }
 
+/* mov x8, #139; svc #0 */
+static bool is_sigreturn(const uint8_t *bytes, size_t len)
+{
+	static const uint8_t code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
+
+	return len >= sizeof(code) && !memcmp(bytes, code, sizeof(code));
+}
+
+/* struct sigcontext behind siginfo (128 bytes) and the head of ucontext (176): x0..x30 sp pc.
+ */
+static const uint8_t sigframe_regs[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, ARCH_PC};
+
 const struct arch arch_aarch64 = {
 	.machine = EM_AARCH64,
 	.sp = 31,
@@ -40,4 +53,8 @@ const struct arch arch_aarch64 = {
 	.tracked = tracked,
 	.call_bytes_max = 4,
 	.ends_in_call = ends_in_call,
+	.is_sigreturn = is_sigreturn,
+	.sigframe_offset = 128 + 176 + 8,
+	.sigframe_count = sizeof(sigframe_regs),
+	.sigframe_regs = sigframe_regs,
 };

@@ -25,6 +25,15 @@ struct arch {
 	uint8_t call_bytes_max; /* the longest call instruction */
 	/* Does a call instruction end where these bytes (before an address) end? */
 	bool (*ends_in_call)(const uint8_t *bytes, size_t len);
+	/* Do these bytes begin with the system call that ends a signal handler? */
+	bool (*is_sigreturn)(const uint8_t *bytes, size_t len);
+	/*
+	 * What the kernel saved for a signal handler: words from sp, the registers in the order
+	 * of their DWARF numbers in `sigframe_regs`.
+	 */
+	uint16_t sigframe_offset; /* of the first saved register, from sp */
+	uint8_t sigframe_count;
+	const uint8_t *sigframe_regs; /* ARCH_NONE: skip; ARCH_PC: the program counter */
 	/* What the code from an address on does to the frame; NULL: not known for this CPU. */
 	bool (*code_frame)(const struct code_view *view, struct code_result *ret_result);
 	/*
@@ -36,7 +45,7 @@ struct arch {
 		uint64_t addr, uint64_t lo, uint64_t hi);
 };
 
-enum { ARCH_NONE = 255 };
+enum { ARCH_NONE = 255, ARCH_PC = 254 };
 
 /* NULL: unknown. */
 const struct arch *arch_of(enum unwind_arch arch);

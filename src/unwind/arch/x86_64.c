@@ -8,6 +8,7 @@
 #include "unwind/arch/x86_code.h"
 
 #include <elf.h>
+#include <string.h>
 
 static const uint8_t dwarf_of_perf[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, ARCH_NONE, ARCH_NONE,
 	ARCH_NONE, ARCH_NONE, ARCH_NONE, ARCH_NONE, ARCH_NONE, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -46,6 +47,20 @@ static bool ends_in_call(const uint8_t *bytes, size_t len)
 	return false;
 }
 
+/* mov $15, %rax (or %eax); syscall */
+static bool is_sigreturn(const uint8_t *bytes, size_t len)
+{
+	static const uint8_t rax[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t eax[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
+
+	return (len >= sizeof(rax) && !memcmp(bytes, rax, sizeof(rax))) ||
+	       (len >= sizeof(eax) && !memcmp(bytes, eax, sizeof(eax)));
+}
+
+/* struct sigcontext, in a ucontext that lies at sp: r8..r15 di si bp bx dx ax cx sp ip. */
+static const uint8_t sigframe_regs[] = {
+	8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, ARCH_PC};
+
 const struct arch arch_x86_64 = {
 	.machine = EM_X86_64,
 	.sp = 7,
@@ -59,6 +74,10 @@ const struct arch arch_x86_64 = {
 	.tracked = tracked,
 	.call_bytes_max = 7,
 	.ends_in_call = ends_in_call,
+	.is_sigreturn = is_sigreturn,
+	.sigframe_offset = 40,
+	.sigframe_count = sizeof(sigframe_regs),
+	.sigframe_regs = sigframe_regs,
 	.code_frame = x86_code_frame,
 	.call_enters = x86_call_enters,
 };
