@@ -36,7 +36,8 @@ static const struct cli_option export_table[] = {
 	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
 		set_input},
 	{'o', "output", "FILE",
-		"what to write; its ending chooses the format: .folded, .svg, .html",
+		"what to write; its ending chooses the format: .folded, .svg, .html, or "
+		".data: a copy of the recording that carries its names",
 		set_output},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
@@ -49,10 +50,12 @@ static int export_main(int argc, char **argv);
 const struct cli_command cli_export = {
 	.name = "export",
 	.summary = "write a recording as a flame graph or for other programs",
-	.synopsis = "[-i FILE] -o FILE.{folded,svg,html}",
+	.synopsis = "[-i FILE] -o FILE.{folded,svg,html,data}",
 	.description = "Writes the recording in another format: folded stacks, a flame graph "
 		       "as one SVG "
-		       "file, or a web page around it.",
+		       "file, or a web page around it. Written as .data it is the same "
+		       "recording, also of perf's own, with the names of its functions inside: "
+		       "it reads the same on another machine.",
 	.options = export_table,
 	.run = export_main,
 };
@@ -67,9 +70,16 @@ static int formats_say(const char *path)
 		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
 			export_at(i)->suffixes[0]);
 	}
-	cli_say("'%.200s': the ending names no format that can be written; there are %s", path,
-		list);
+	cli_say("'%.200s': the ending names no format that can be written; there are %s, .data",
+		path, list);
 	return EXIT_USAGE;
+}
+
+static bool is_data(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 5 && !strcmp(path + len - 5, ".data");
 }
 
 static int export_write(
@@ -106,10 +116,15 @@ static int export_main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	exporter = export_find(options.output);
-	if (!exporter)
+	if (is_data(options.output))
+		load.copy_to = options.output;
+	else if (!exporter)
 		return formats_say(options.output);
+	if (load.copy_to && !strcmp(options.input.path, "-"))
+		return cli_fail(
+			"-: a copy needs to read the recording twice; put it into a file");
 	status = input_load(&options.input, &load, &loaded);
-	if (!status)
+	if (!status && !load.copy_to)
 		status = export_write(exporter, &loaded, options.output);
 	loaded_done(&loaded);
 	return status;

@@ -63,7 +63,7 @@ static int compare(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-const struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns)
+struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns)
 {
 	uint32_t low = 0, high = codes->count;
 
@@ -81,7 +81,7 @@ const struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, u
 			high = middle;
 	}
 	for (uint32_t steps = 0; low-- > 0 && steps < WALK_MOST; steps++) {
-		const struct code *code = &codes->at[low];
+		struct code *code = &codes->at[low];
 
 		if (code->pid != pid || addr - code->addr >= codes->max_size)
 			break;

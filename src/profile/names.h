@@ -32,6 +32,7 @@ struct code {
 	uint64_t key;		   /* no two functions of a process share [key, key + size) */
 	uint32_t name, path;	   /* strings of the table; path: of the file that told */
 	uint32_t first_row, row_count; /* rows in the order of their offsets */
+	bool sampled;		       /* a frame lies in it: names_write() takes only those */
 };
 
 /* A zeroed struct is an empty table. */
@@ -51,8 +52,7 @@ void codes_done(struct codes *codes);
 int codes_add(struct codes *codes, const struct code *code);
 int codes_add_row(struct codes *codes, const struct code_row *row);
 /* The function that lay at `addr` of a process at that time, or NULL. May move the table. */
-const struct code *codes_find(
-	struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns);
+struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns);
 /* The row at an offset into a function, or NULL. */
 const struct code_row *codes_row(
 	const struct codes *codes, const struct code *code, uint64_t offset);

@@ -106,8 +106,12 @@ static uint8_t outcome_seven(void *ctx, uint32_t module)
 
 static void codes_make(struct codes *codes)
 {
-	struct code code = {
-		.pid = 9, .addr = 0x1000, .size = 0x100, .start_ns = 10, .end_ns = 20};
+	struct code code = {.pid = 9,
+		.addr = 0x1000,
+		.size = 0x100,
+		.start_ns = 10,
+		.end_ns = 20,
+		.sampled = true};
 	struct code_row row = {.offset = 0, .line = 1};
 
 	assert_int_equal(strings_add(&codes->strings, "first", 5, &code.name), 0);

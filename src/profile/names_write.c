@@ -227,12 +227,16 @@ static void put_frames(struct writer *w)
 static void put_codes(struct writer *w)
 {
 	const struct codes *codes = w->source->codes;
-	uint64_t last_key = 0, last_ns = 0;
+	uint64_t last_key = 0, last_ns = 0, count = 0;
 
-	names_put(&w->body, codes ? codes->count : 0);
+	for (uint32_t i = 0; codes && i < codes->count; i++)
+		count += codes->at[i].sampled;
+	names_put(&w->body, count);
 	for (uint32_t i = 0; codes && i < codes->count; i++) {
 		const struct code *code = &codes->at[i];
 
+		if (!code->sampled)
+			continue;
 		names_put(&w->body, (uint32_t)code->pid);
 		put_code_string(w, code->path);
 		put_code_string(w, code->name);

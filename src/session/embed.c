@@ -1,6 +1,10 @@
 #include "session/embed.h"
 
+#include "base/cleanup.h"
+
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint8_t outcome_of(void *ctx, uint32_t module)
 {
@@ -25,4 +29,62 @@ int embed_names(struct symbolizer *symbolizer, struct profile *profile,
 	features->names = bytes.text;
 	features->names_bytes = bytes.len;
 	return 0;
+}
+
+static void reader_close(struct perfdata_reader **reader)
+{
+	perfdata_close(*reader);
+}
+
+static void writer_free(struct perfdata_writer **writer)
+{
+	perfdata_writer_free(*writer);
+}
+
+static int copy_records(struct perfdata_reader *reader, struct perfdata_writer **writer,
+	const char *to, struct error *err)
+{
+	const struct perfdata_info *info = perfdata_info(reader);
+	struct perfdata_writer_options options = {.path = to, .owner_uid = -1, .owner_gid = -1};
+	const void *record;
+	int size, rc = 0;
+
+	/* A pipe tells its events before the first record. */
+	while (rc == 0 && (size = perfdata_next(reader, &record, NULL, err)) > 0) {
+		if (!*writer) {
+			options.events = info->events;
+			options.event_count = info->event_count;
+			options.compression_level =
+				info->features ? info->features->comp_type : 0;
+			rc = perfdata_create(&options, writer, err);
+		}
+		if (rc == 0)
+			rc = perfdata_write(*writer, record, (size_t)size, err);
+	}
+	if (rc == 0 && size == 0 && !*writer)
+		return error_set(err, -ENODATA, "there are no records to copy");
+	return rc < 0 ? rc : size;
+}
+
+int embed_copy(const char *from, const char *to, struct symbolizer *symbolizer,
+	struct profile *profile, const struct codes *codes, struct error *err)
+{
+	struct perfdata_features named = {.names = NULL}, features = {.names = NULL};
+	cleanup_with(reader_close) struct perfdata_reader *reader = NULL;
+	cleanup_with(writer_free) struct perfdata_writer *writer = NULL;
+	int rc = embed_names(symbolizer, profile, codes, &named);
+
+	if (rc < 0)
+		return error_set(err, rc, "the names cannot be stored: %s", strerror(-rc));
+	rc = perfdata_open(from, &reader, err);
+	if (rc == 0)
+		rc = copy_records(reader, &writer, to, err);
+	if (rc == 0 && perfdata_info(reader)->features)
+		features = *perfdata_info(reader)->features; /* lent */
+	features.names = named.names;
+	features.names_bytes = named.names_bytes;
+	if (rc == 0)
+		rc = perfdata_finish(writer, &features, err);
+	perfdata_features_done(&named);
+	return rc;
 }

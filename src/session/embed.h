@@ -14,3 +14,12 @@ enum { EMBED_FRAMES_MOST = 1 << 20 };
  */
 int embed_names(struct symbolizer *symbolizer, struct profile *profile,
 	const struct codes *codes, struct perfdata_features *features);
+
+/*
+ * A copy of a recording with the names of a profile that was loaded from it: its records pass
+ * through, also those of a file that perf wrote. What is kept of the header are the sections
+ * that perfdata.h knows. An old file `to` is kept as to.old. 0, or a negative errno and a
+ * sentence.
+ */
+int embed_copy(const char *from, const char *to, struct symbolizer *symbolizer,
+	struct profile *profile, const struct codes *codes, struct error *err);

@@ -163,6 +163,7 @@ static int add_codes(struct jit *jit, const struct jit_dump *from, const struct 
 			.end_ns = in->end_ns,
 			.key = in->key,
 			.path = from->path,
+			.sampled = !wanted->all,
 		};
 
 		if (!is_wanted(wanted, in->addr, in->addr + in->size) ||
@@ -272,7 +273,7 @@ static int frame_resolve(struct jit *jit, struct profile *profile, const struct 
 int jit_frame(struct jit *jit, struct profile *profile, int32_t pid, uint64_t ip, bool caller,
 	uint64_t time_ns, uint32_t *ret_frame)
 {
-	const struct code *code;
+	struct code *code;
 	uint32_t module;
 	int rc;
 
@@ -281,6 +282,7 @@ int jit_frame(struct jit *jit, struct profile *profile, int32_t pid, uint64_t ip
 	code = codes_find(jit->codes, pid, ip - (caller && ip), time_ns);
 	if (!code)
 		return 0;
+	code->sampled = true;
 	rc = module_of(jit, profile, code, &module);
 	if (rc == 0)
 		rc = profile_frame(

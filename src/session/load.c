@@ -11,6 +11,7 @@
 #include "profile/names.h"
 #include "record/reorder.h"
 #include "session/apply.h"
+#include "session/embed.h"
 #include "session/jit.h"
 #include "session/layouts.h"
 #include "session/stacks.h"
@@ -396,6 +397,9 @@ static int load_finish(struct load *load)
 		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
 	if (rc > 0)
 		load->out->note_count = (uint32_t)rc;
+	if (rc >= 0 && load->options->copy_to)
+		rc = embed_copy(load->options->path, load->options->copy_to, load->symbolizer,
+			&load->out->profile, load->jit.codes, load->err);
 	return rc < 0 ? rc : 0;
 }
 

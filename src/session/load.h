@@ -17,6 +17,7 @@ struct load_options {
 	bool no_inlines;     /* functions of the symbol tables only, no lines */
 	bool no_demangle;
 	const char *debug_dir; /* searched for debug files first; NULL: none */
+	const char *copy_to; /* write a copy of the recording with its names there; NULL: no */
 	/* In place of storing samples, in the order of time; the names of its frames are
 	 * resolved. */
 	int (*on_sample)(void *ctx, const struct profile *profile, const struct sample *sample);
