@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,9 +27,13 @@ enum { RING_PAGES = 1024, CPUS_MAX = 256 };
 struct kept {
 	uint64_t time;
 	uint8_t *bytes;
+	void *late; /* of the stack behind what was copied */
+	uint64_t late_addr, late_bytes;
 };
 
 struct collection {
+	const struct kept *now; /* being replayed */
+	bool read_late;
 	struct wick_layout layout;
 	struct kept *at;
 	uint32_t count, cap, samples, samples_max;
@@ -91,6 +96,38 @@ static int rings_open(struct rings *rings, const struct perf_event_attr *attr, p
 	return 0;
 }
 
+/* What is behind a copy that is full, with some overlap. */
+static void keep_late(struct collection *c, struct kept *kept)
+{
+	enum { OVERLAP = 4096, MORE = 512 << 10 };
+	struct wick_record record;
+	struct perf_event_header header;
+	struct iovec to, from;
+	uint64_t sp;
+	ssize_t got;
+
+	memcpy(&header, kept->bytes, sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE ||
+		wick_record_decode(&c->layout, kept->bytes, header.size, &record) < 0 ||
+		record.sample.stack_bytes < OVERLAP ||
+		record.sample.stack_bytes + 8 < record.sample.stack_asked)
+		return;
+	sp = wick_word(record.sample.regs_user.values, 7);
+	kept->late_addr = sp + record.sample.stack_bytes - OVERLAP;
+	kept->late = malloc(MORE);
+	to = (struct iovec){kept->late, MORE};
+	from = (struct iovec){(void *)(uintptr_t)kept->late_addr, MORE};
+	got = kept->late ? process_vm_readv((pid_t)record.id.pid, &to, 1, &from, 1, 0) : -1;
+	kept->late_bytes = got > 0 ? (uint64_t)got : 0;
+}
+
+static void kept_free(struct kept *kept)
+{
+	free(kept->bytes);
+	free(kept->late);
+	kept->bytes = kept->late = NULL;
+}
+
 static int keep(struct collection *c, const void *record, size_t size)
 {
 	struct perf_event_header header;
@@ -114,6 +151,10 @@ static int keep(struct collection *c, const void *record, size_t size)
 		return -ENOMEM;
 	memcpy(kept->bytes, record, size);
 	kept->time = wick_record_time(&c->layout, record);
+	kept->late = NULL;
+	kept->late_addr = kept->late_bytes = 0;
+	if (c->read_late)
+		keep_late(c, kept);
 	c->count++;
 	return 0;
 }
@@ -172,7 +213,7 @@ static int live(const struct collect_options *options, struct collection *c)
 		rc = collection_replay(
 			c, options->live_target, options->live, options->live_ctx);
 	for (uint32_t i = 0; i < c->count; i++)
-		free(c->at[i].bytes);
+		kept_free(&c->at[i]);
 	c->count = 0;
 	return rc;
 }
@@ -252,6 +293,9 @@ int collect(const struct collect_options *options, struct collection **ret_colle
 	if (!c)
 		return -ENOMEM;
 	c->samples_max = options->samples_max;
+	c->read_late = options->live;
+	if (options->live_collection)
+		*options->live_collection = c;
 	rc = run(options, c);
 	if (rc == 0)
 		rc = sort(c);
@@ -267,7 +311,7 @@ void collection_free(struct collection *collection)
 	if (!collection)
 		return;
 	for (uint32_t i = 0; i < collection->count; i++)
-		free(collection->at[i].bytes);
+		kept_free(&collection->at[i]);
 	free(collection->at);
 	free(collection);
 }
@@ -337,6 +381,7 @@ int collection_replay(
 		struct wick_record record;
 		uint32_t thread;
 
+		collection->now = &collection->at[i];
 		memcpy(&header, bytes, sizeof(header));
 		if (wick_record_decode(&collection->layout, bytes, header.size, &record) < 0)
 			continue;
@@ -350,6 +395,14 @@ int collection_replay(
 		fn(ctx, &record, target, target->threads[thread].process);
 	}
 	return 0;
+}
+
+const void *collection_late(
+	const struct collection *collection, uint64_t *ret_addr, uint64_t *ret_bytes)
+{
+	*ret_addr = collection->now->late_addr;
+	*ret_bytes = collection->now->late_bytes;
+	return *ret_bytes ? collection->now->late : NULL;
 }
 
 size_t own_vdso(const void **ret_bytes)

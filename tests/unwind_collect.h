@@ -25,7 +25,8 @@ struct collect_options {
 	collection_fn live;
 	struct target *live_target;
 	void *live_ctx;
-	int quiet; /* the command's output goes to /dev/null */
+	struct collection **live_collection; /* set before the first call */
+	int quiet;			     /* the command's output goes to /dev/null */
 };
 
 struct collection;
@@ -41,6 +42,13 @@ uint64_t collection_lost(const struct collection *collection);
 /* Calls `fn` for every sample with the target as it was then. */
 int collection_replay(
 	struct collection *collection, struct target *target, collection_fn fn, void *ctx);
+
+/*
+ * In a live replay: the bytes that were read when the sample was taken out of the ring, from
+ * [*ret_addr, + *ret_bytes); NULL: none.
+ */
+const void *collection_late(
+	const struct collection *collection, uint64_t *ret_addr, uint64_t *ret_bytes);
 
 /* Opens a dso's file by its path; the vdso is this process's own. For struct
  * unwinder_options. */

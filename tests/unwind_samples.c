@@ -5,6 +5,7 @@
  *
  *     sample PID TID STOP late|- dso
  *     	ADDR HOW symbol module
+ *     	* N                       the same frame N times more
  *     (an empty line)
  *
  * With -l stacks are unwound while the command runs, and memory is read late.
@@ -39,6 +40,7 @@ struct dump {
 	uint32_t named_count;
 	unsigned repeat;
 	bool quiet, live;
+	struct collection *collection;
 	pid_t pid; /* of the sample at hand */
 	uint64_t stops[STOP_COUNT], counts[UNWIND_HOW_COUNT], samples, frames;
 	uint64_t warm_ns, warm_frames, cold_ns;
@@ -94,12 +96,19 @@ static void print_stack(struct dump *dump, const struct wick_record *sample,
 	for (uint32_t i = 0; i < r->count; i++) {
 		uint64_t look = r->addrs[i] - !(r->hows[i] & UNWIND_EXACT);
 		const struct mapping *m = target_find(target, process, look);
+		uint32_t same = 0;
 
+		while (i + same + 1 < r->count && r->addrs[i + same + 1] == r->addrs[i] &&
+			r->hows[i + same + 1] == r->hows[i])
+			same++;
 		printf("\t%" PRIx64 " %s%s %s %s\n", r->addrs[i],
 			hows[r->hows[i] & UNWIND_HOW_MASK],
 			r->hows[i] & UNWIND_EXACT ? "!" : "",
 			m ? name_of(dump, target, m, look) : "?",
 			m ? strings_get(&target->strings, target->dsos[m->dso].key.path) : "-");
+		if (same)
+			printf("\t* %u\n", same);
+		i += same;
 	}
 	puts("");
 }
@@ -132,6 +141,7 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 		dump->pid = (pid_t)sample->id.pid;
 		in.read_memory = read_process;
 		in.read_ctx = dump;
+		in.late = collection_late(dump->collection, &in.late_addr, &in.late_bytes);
 	}
 
 	unwind_run(dump->unwinder, &in, &r);
@@ -219,6 +229,7 @@ int main(int argc, char **argv)
 		collect_options.live = unwind_one;
 		collect_options.live_target = &target;
 		collect_options.live_ctx = &dump;
+		collect_options.live_collection = &dump.collection;
 	}
 	rc = collect(&collect_options, &collection);
 	if (rc < 0) {

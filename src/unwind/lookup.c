@@ -270,21 +270,29 @@ static size_t mapped_read(void *ctx, uint64_t at, void *ret_bytes, size_t len)
 		       : 0;
 }
 
-/* The run-time range of the function that holds an address, by CFI. */
+/* The run-time range of the function that holds an address, by CFI or else by symbols. */
 static bool function_range(
 	struct walk *walk, uint64_t addr, bool exact, uint64_t *ret_lo, uint64_t *ret_hi)
 {
 	const struct rule *rule = lookup_rule(walk, addr, exact);
+	struct unwinder *u = walk->unwinder;
 	struct module *module = module_of(walk, rule);
-	uint64_t vaddr, bias;
+	uint64_t vaddr, bias, lo, hi;
 
-	if (!module || !vaddr_of(module, rule, addr - !exact, &vaddr) ||
-		row_at(walk, module, vaddr) < 0)
+	if (!module || !vaddr_of(module, rule, addr - !exact, &vaddr))
 		return false;
+	if (row_at(walk, module, vaddr) == 0) {
+		lo = u->row.function_start;
+		hi = u->row.function_end;
+	} else {
+		modules_starts(&u->modules, module);
+		lo = function_start_before(module->starts, module->start_count, vaddr);
+		hi = vaddr + 1;
+	}
 	bias = addr - !exact - vaddr;
-	*ret_lo = walk->unwinder->row.function_start + bias;
-	*ret_hi = walk->unwinder->row.function_end + bias;
-	return true;
+	*ret_lo = lo + bias;
+	*ret_hi = hi + bias;
+	return lo != 0;
 }
 
 static bool links_now(struct walk *walk, uint64_t callee, bool exact, uint64_t addr)

@@ -70,6 +70,8 @@ def parse(text):
             words = line.split(" ", 5)
             sample = Sample(int(words[3]), words[4] == "late")
             samples.append(sample)
+        elif line.startswith("\t* "):
+            sample.frames += [sample.frames[-1]] * int(line[3:])
         elif line.startswith("\t"):
             addr, how, name, module = line[1:].split(" ", 3)
             sample.frames.append((name, module, how, addr))

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { INSNS_MAX = 2000, WAYS_MAX = 32, SEEN_SLOTS = 4096, WINDOW = 512 };
+enum { INSNS_MAX = 2000, WAYS_MAX = 32, WEAK_MAX = 8, SEEN_SLOTS = 4096, WINDOW = 512 };
 
 enum base {
 	FROM_SP, /* offsets count from sp as it is at the beginning */
@@ -42,8 +42,8 @@ struct way {
 
 struct search {
 	const struct code_view *view;
-	struct way ways[WAYS_MAX];
-	unsigned way_count, insns;
+	struct way ways[WAYS_MAX], weak[WEAK_MAX];
+	unsigned way_count, weak_count, insns;
 	uint64_t seen[SEEN_SLOTS];
 	uint64_t window_start;
 	size_t window_len;
@@ -189,6 +189,18 @@ static bool result_of(const struct way *way, struct code_result *ret)
 	return true;
 }
 
+/*
+ * Padding behind a call: most often the call does not return, and the next function follows.
+ * It may be the head of a loop, too.
+ */
+static bool is_weak(struct search *s, uint64_t next)
+{
+	struct x86_insn insn;
+
+	return insn_at(s, next, &insn) && insn.kind == X86_NOP &&
+	       (insn.length > 1 || !((next + 1) & 15));
+}
+
 /* Follows one way to its end. True: it returned. */
 static bool follow(struct search *s, struct way *way)
 {
@@ -209,6 +221,14 @@ static bool follow(struct search *s, struct way *way)
 		case X86_JCC:
 			way_add(s, way, next + (uint64_t)insn.value);
 			break;
+		case X86_CALL:
+			if (!is_weak(s, next))
+				break;
+			if (s->weak_count < WEAK_MAX && !is_start(s->view, next)) {
+				s->weak[s->weak_count] = *way;
+				s->weak[s->weak_count++].at = next;
+			}
+			return false;
 		default:
 			if (!move_sp(way, &insn))
 				return false;
@@ -225,19 +245,15 @@ static bool same_frame(const struct code_result *a, const struct code_result *b)
 	return a->cfa_reg == b->cfa_reg && a->cfa_offset == b->cfa_offset;
 }
 
-static bool forwards(struct search *s, struct code_result *ret)
+/* True: a way returned; *ret is what it found, "unsure" when another found something else. */
+static bool ways_follow(struct search *s, struct code_result *ret)
 {
-	struct way way = {.at = s->view->at};
+	struct code_result other;
 	bool found = false;
 
-	/* A call that does not return may be the last instruction of its function. */
-	if (s->view->after_call && is_start(s->view, way.at))
-		return false;
-	way_add(s, &way, way.at);
 	while (s->way_count) {
-		struct code_result other;
+		struct way way = s->ways[--s->way_count];
 
-		way = s->ways[--s->way_count];
 		if (!follow(s, &way) || !result_of(&way, found ? &other : ret))
 			continue;
 		if (found && !same_frame(ret, &other)) {
@@ -249,6 +265,26 @@ static bool forwards(struct search *s, struct code_result *ret)
 	return found;
 }
 
+static bool forwards(struct search *s, struct code_result *ret)
+{
+	struct way way = {.at = s->view->at};
+
+	/* A call that does not return may be the last instruction of its function. */
+	if (s->view->after_call && (is_start(s->view, way.at) || is_weak(s, way.at)))
+		return false;
+	way_add(s, &way, way.at);
+	return ways_follow(s, ret);
+}
+
+/* What the ways behind calls with padding say, if nothing better is known. */
+static bool forwards_weak(struct search *s, struct code_result *ret)
+{
+	memcpy(s->ways, s->weak, sizeof(s->weak));
+	s->way_count = s->weak_count;
+	s->insns = 0;
+	return s->way_count && ways_follow(s, ret) && !ret->unsure;
+}
+
 static bool backwards(struct search *s, struct code_result *ret)
 {
 	const struct code_view *view = s->view;
@@ -256,6 +292,7 @@ static bool backwards(struct search *s, struct code_result *ret)
 	uint64_t at = view->function_start;
 	struct x86_insn insn;
 	uint8_t known = 0;
+	bool ended = false;
 
 	s->insns = 0;
 	if (!at || at > view->at)
@@ -278,10 +315,16 @@ static bool backwards(struct search *s, struct code_result *ret)
 			depth += 8;
 		} else if (insn.kind == X86_RET || insn.kind == X86_JMP) {
 			depth = deepest; /* what follows was jumped to from before */
-		} else if (insn.kind == X86_SP_LOST || insn.kind == X86_SP_FROM ||
-			   insn.kind == X86_LEAVE) {
-			return false;
+			ended = true;
+		} else if (insn.kind == X86_NOP && ended && at % 16 == 0) {
+			depth = deepest = 0; /* another function, without a symbol */
+			known = 0;
 		}
+		if (insn.kind != X86_NOP && insn.kind != X86_RET && insn.kind != X86_JMP)
+			ended = insn.kind == X86_CALL || insn.kind == X86_STOP;
+		if (insn.kind == X86_SP_LOST || insn.kind == X86_SP_FROM ||
+			insn.kind == X86_LEAVE)
+			return false;
 		deepest = depth < deepest ? depth : deepest;
 	}
 	if (depth > 0 || !in_reach(depth) || depth % 8)
@@ -307,7 +350,7 @@ bool x86_code_frame(const struct code_view *view, struct code_result *ret_result
 	if (forwards(&s, ret_result))
 		return true;
 	ret_result->no_return = s.insns < INSNS_MAX;
-	return backwards(&s, ret_result);
+	return backwards(&s, ret_result) || forwards_weak(&s, ret_result);
 }
 
 /* Looks through a function's code for a direct jump into [lo, hi). */
@@ -349,5 +392,6 @@ bool x86_call_enters(const struct code_view *view, const uint8_t *bytes, size_t 
 		return true;
 	memcpy(&by, bytes + len - 4, sizeof(by));
 	target = addr + (uint64_t)(int64_t)by;
-	return target == lo || jumps_into(view, target, lo, hi);
+	/* Where the function starts may not be known exactly: anywhere in it is fine. */
+	return (target >= lo && target < hi) || jumps_into(view, target, lo, hi);
 }
