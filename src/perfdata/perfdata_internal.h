@@ -215,6 +215,8 @@ struct perfdata_writer {
 	bool regular; /* and no device like /dev/null */
 	bool pipe;    /* the pipe format is written */
 	bool can_reserve;
+	uint32_t room;	     /* how much is reserved ahead: see writer.c */
+	uint64_t size_limit; /* RLIMIT_FSIZE; UINT64_MAX: none */
 	uint64_t reserved_to;
 	struct perfdata_event *events;
 	uint32_t event_count;
@@ -240,6 +242,8 @@ int writer_header(struct perfdata_writer *writer, uint64_t data_bytes, const uin
 int writer_flush(struct perfdata_writer *writer, struct error *err);
 /* Remembers the first failure, and says it. */
 int writer_fail(struct perfdata_writer *writer, int rc, struct error *err);
+/* Is this the errno of a full disk, a quota, a limit? */
+bool writer_no_room(int rc);
 
 /* ---- pipe_write.c */
 /*

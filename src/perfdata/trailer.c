@@ -110,24 +110,45 @@ int perfdata_checkpoint(struct perfdata_writer *writer,
 	return rc < 0 ? writer_fail(writer, rc, err) : 0;
 }
 
+static int write_sections(struct perfdata_writer *writer,
+	const struct perfdata_features *features, uint64_t at, uint64_t ret_bits[4],
+	uint64_t *ret_bytes)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0};
+	int rc = encode(writer, features, at, ret_bits, &out);
+
+	if (rc == 0)
+		rc = fd_pwrite_all(writer->fd, out.text, out.len, (off_t)at);
+	if (rc < 0) {
+		section_cache_done(&writer->sections);
+		return rc;
+	}
+	*ret_bytes = out.len;
+	return 0;
+}
+
 /* The sections, then the header that says where they are. */
 static int write_trailer(
 	struct perfdata_writer *writer, const struct perfdata_features *features)
 {
-	cleanup_with(strbuf_done) struct strbuf out = {0};
-	uint64_t bits[4] = {0}, end;
+	uint64_t bits[4] = {0}, end, bytes = 0;
 	int rc, header_rc;
 
 	writer->data_bytes += writer->dead_bytes;
 	writer->dead_bytes = 0;
 	end = writer->data_offset + writer->data_bytes;
-	rc = encode(writer, features, end, bits, &out);
-	if (rc == 0)
-		rc = fd_pwrite_all(writer->fd, out.text, out.len, (off_t)end);
-	if (rc < 0)
+	rc = write_sections(writer, features, end, bits, &bytes);
+	if (writer_no_room(rc)) { /* better without what is long than with nothing */
+		struct perfdata_features fewer = *features;
+
+		fewer.build_id_count = 0;
+		fewer.names_bytes = 0;
+		if (write_sections(writer, &fewer, end, bits, &bytes) < 0)
+			memset(bits, 0, sizeof(bits));
+	} else if (rc < 0) {
 		memset(bits, 0, sizeof(bits)); /* the records are there all the same */
-	else
-		end += out.len;
+	}
+	end += bytes;
 	header_rc = writer->filler_at ? close_filler(writer, writer->trailer_bytes) : 0;
 	if (header_rc == 0)
 		header_rc = writer_header(writer, writer->data_bytes, bits);

@@ -8,10 +8,11 @@
  * The header stands from the start with data.size 0, so a recorder that is killed leaves a file
  * whose data can be read up to its end. Blocks of whole records go out of a buffer of 256 KiB.
  *
- * A full disk: room is reserved ahead of the data (fallocate, where the file system can), in
- * steps that leave enough for the features. So a write fails while there is still room to
- * finish the file. From the first failure on nothing more is taken; what was written before, up
- * to the last whole record, is finished like any other recording.
+ * A full disk, a limit of the file's size: room is reserved ahead of the data (fallocate, where
+ * the file system can), in steps that leave enough for the features; the less there is, the
+ * smaller the steps. So a write fails while there is still room to finish the file. From the
+ * first failure on nothing more is taken; what fitted, up to the last whole record, is finished
+ * like any other recording.
  *
  * What stands behind the data, and how a recording survives a kill, is trailer.c's.
  */
@@ -24,12 +25,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
-enum {
-	RESERVE_STEP = 1 << 20,
-	RESERVE_FEATURES = 512 << 10, /* of it the data must leave this much */
-};
+/* Room for the data is reserved so far ahead, and this much more for the features. */
+static const struct room {
+	uint32_t step, features;
+} rooms[] = {{1 << 20, 512 << 10}, {128 << 10, 64 << 10}, {16 << 10, 16 << 10}, {0, 8 << 10}};
 
 /* ---- the file */
 
@@ -92,6 +94,15 @@ static int open_as_it_is(struct perfdata_writer *writer, struct error *err)
 	return 0;
 }
 
+static uint64_t size_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY
+		       ? UINT64_MAX
+		       : limit.rlim_cur;
+}
+
 /*
  * A fresh file, always: whoever has put a file or a link under this name before us has no part
  * in the new one.
@@ -120,6 +131,7 @@ static int open_output(struct perfdata_writer *writer, struct error *err)
 			S_IRUSR | S_IWUSR);
 		if (writer->fd >= 0) {
 			writer->regular = writer->can_reserve = true;
+			writer->size_limit = size_limit();
 			return 0;
 		}
 		if (errno != EEXIST)
@@ -249,6 +261,7 @@ int perfdata_create(const struct perfdata_writer_options *options,
 	if (!writer)
 		return error_set(err, -ENOMEM, "%s: out of memory", options->path);
 	writer->fd = -1;
+	writer->size_limit = UINT64_MAX;
 	writer->path = strdup(options->path);
 	rc = writer->path ? copy_events(writer, options->events, options->event_count)
 			  : -ENOMEM;
@@ -271,6 +284,8 @@ int perfdata_create(const struct perfdata_writer_options *options,
 	*ret_writer = writer;
 	return 0;
 fail:
+	if (writer->regular)
+		unlink(writer->path); /* nobody has use for a part of a header */
 	perfdata_writer_free(writer);
 	return rc;
 }
@@ -296,28 +311,47 @@ int writer_fail(struct perfdata_writer *writer, int rc, struct error *err)
 	writer->used = 0;
 	return error_set(err, rc,
 		"%s: %s after %" PRIu64 " bytes of data; what was written stays readable%s",
-		writer->path, rc == -ENOSPC ? "the disk is full" : strerror(-rc),
+		writer->path,
+		rc == -ENOSPC  ? "the disk is full"
+		: rc == -EFBIG ? "the limit of file sizes (ulimit -f) is met"
+			       : strerror(-rc),
 		writer->data_bytes,
 		rc == -ENOSPC ? "; make room, or use -o to write elsewhere" : "");
 }
 
-/* Sees to it that the data may grow to `end` and the features still fit behind it. */
-static int reserve(struct perfdata_writer *writer, uint64_t end)
+bool writer_no_room(int rc)
 {
-	uint64_t want = end + RESERVE_FEATURES;
+	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+}
 
+static int reserve_room(struct perfdata_writer *writer, uint64_t end, const struct room *room)
+{
+	uint64_t want = end + room->features;
+
+	if (want > writer->size_limit)
+		return -EFBIG;
 	if (!writer->can_reserve || want <= writer->reserved_to)
 		return 0;
-	want += RESERVE_STEP;
+	want += room->step;
 	if (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->reserved_to,
 		    (off_t)(want - writer->reserved_to)) < 0) {
-		if (errno == ENOSPC || errno == EDQUOT)
+		if (writer_no_room(-errno))
 			return -errno;
 		writer->can_reserve = false;
 		return 0;
 	}
 	writer->reserved_to = want;
 	return 0;
+}
+
+/* Sees to it that the data may grow to `end` and the features still fit behind it. */
+static int reserve(struct perfdata_writer *writer, uint64_t end)
+{
+	int rc = reserve_room(writer, end, &rooms[writer->room]);
+
+	while (writer_no_room(rc) && writer->room + 1 < ARRAY_LEN(rooms))
+		rc = reserve_room(writer, end, &rooms[++writer->room]);
+	return rc;
 }
 
 /* How many of `len` bytes are whole records. */
@@ -337,23 +371,39 @@ static size_t whole_records(const uint8_t *records, size_t len)
 	}
 }
 
+/* Reserves room for the block, or for those of its first records that fit. */
+static int reserve_block(struct perfdata_writer *writer, uint64_t at, const uint8_t *block,
+	size_t len, size_t *ret_fits)
+{
+	int rc = reserve(writer, at + len);
+	size_t fits = rc < 0 ? 0 : len;
+
+	for (size_t part = len / 2; writer_no_room(rc) && part; part /= 2) {
+		size_t whole = whole_records(block + fits, part);
+
+		if (whole && reserve(writer, at + fits + whole) == 0)
+			fits += whole;
+	}
+	*ret_fits = fits;
+	return rc;
+}
+
 /* One block of whole records, behind what is there. */
 static int append(
 	struct perfdata_writer *writer, const uint8_t *block, size_t len, struct error *err)
 {
 	uint64_t at;
-	size_t done = 0;
-	int rc;
+	size_t done = 0, fits;
+	int rc = 0, room_rc;
 
 	writer->data_bytes += writer->dead_bytes; /* of a checkpoint; see trailer.c */
 	writer->dead_bytes = 0;
 	at = writer->data_offset + writer->data_bytes;
-	rc = reserve(writer, at + len);
-
-	while (rc == 0 && done < len) {
-		ssize_t put = writer->regular ? pwrite(writer->fd, block + done, len - done,
+	room_rc = reserve_block(writer, at, block, len, &fits);
+	while (rc == 0 && done < fits) {
+		ssize_t put = writer->regular ? pwrite(writer->fd, block + done, fits - done,
 							(off_t)(at + done))
-					      : write(writer->fd, block + done, len - done);
+					      : write(writer->fd, block + done, fits - done);
 
 		if (put > 0)
 			done += (size_t)put;
@@ -363,6 +413,7 @@ static int append(
 	if (rc < 0)
 		done = whole_records(block, done);
 	writer->data_bytes += done;
+	rc = rc < 0 ? rc : room_rc;
 	return rc < 0 ? writer_fail(writer, rc, err) : 0;
 }
 

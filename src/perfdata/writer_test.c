@@ -20,8 +20,10 @@ static const struct perfdata_event event = {.ids = event_ids,
 	.id_count = 1,
 	.attr = {.type = PERF_TYPE_SOFTWARE, .sample_type = PERF_SAMPLE_IP}};
 
-/* Writes samples of 56 bytes until it fails; returns the first failure, and how many times. */
-static int fill(const char *path, unsigned limit, unsigned *ret_failures, int *ret_finish)
+/* Writes samples of 56 bytes until it fails; `later` limits the file when it is open. Returns
+ * the first failure, and how many times. */
+static int fill(const char *path, unsigned limit, const struct rlimit *later,
+	unsigned *ret_failures, int *ret_finish)
 {
 	const struct perfdata_writer_options options = {.path = path,
 		.events = &event,
@@ -35,6 +37,8 @@ static int fill(const char *path, unsigned limit, unsigned *ret_failures, int *r
 
 	if (rc < 0)
 		return rc;
+	if (later && setrlimit(RLIMIT_FSIZE, later) < 0)
+		return -errno;
 	*ret_failures = 0;
 	for (unsigned i = 0; i < limit; i++) {
 		struct {
@@ -88,8 +92,7 @@ static void a_write_that_is_cut_ends_at_a_whole_record(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
-	rc = fill(path, 30000, &failures, &finish);
+	rc = fill(path, 30000, &limited, &failures, &finish);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	signal(SIGXFSZ, old_handler);
 	assert_int_equal(rc, -EFBIG);
@@ -101,8 +104,56 @@ static void a_write_that_is_cut_ends_at_a_whole_record(void **state)
 	unlink(path);
 }
 
-/* A file system of 3 MiB of our own; exits 0 when all is well, 77 when there may be none. */
-static int on_a_full_disk(void)
+static void a_limit_that_is_known_leaves_room_for_the_features(void **state)
+{
+	static const rlim_t limits[] = {20000, 100000, 1000003};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		const struct rlimit limited = {limits[i], RLIM_INFINITY};
+		char path[] = "/tmp/wick-writer-XXXXXX";
+		struct rlimit old;
+		unsigned failures = 0;
+		int fd = mkstemp(path), finish = -1, n, rc;
+
+		assert_true(fd >= 0);
+		close(fd);
+		assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
+		rc = fill(path, 30000, NULL, &failures, &finish);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+		assert_int_equal(rc, -EFBIG);
+		assert_int_equal(failures, 1);
+		assert_int_equal(finish, 0);
+		n = count(path, true, false);
+		assert_true(n * 56 > (int)limits[i] - (20 << 10) && n * 56 < (int)limits[i]);
+		unlink(path);
+	}
+}
+
+static void no_file_is_left_where_not_even_the_header_fits(void **state)
+{
+	const struct rlimit limited = {100, RLIM_INFINITY};
+	char path[] = "/tmp/wick-writer-XXXXXX";
+	void (*old_handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	struct rlimit old;
+	unsigned failures;
+	int fd = mkstemp(path), finish, rc;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
+	rc = fill(path, 1, NULL, &failures, &finish);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, old_handler);
+	assert_int_equal(rc, -EFBIG);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A file system of our own; exits 0 when all is well, 77 when there may be none. */
+static int on_a_full_disk(const char *size, int least)
 {
 	char dir[] = "/tmp/wick-full-XXXXXX", path[64];
 	unsigned failures = 0;
@@ -113,27 +164,26 @@ static int on_a_full_disk(void)
 	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return rmdir(dir), 77;
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		mount("none", dir, "tmpfs", 0, "size=3m") < 0)
+		mount("none", dir, "tmpfs", 0, size) < 0)
 		return rmdir(dir), 77;
 	snprintf(path, sizeof(path), "%s/perf.data", dir);
-	rc = fill(path, 100000, &failures, &finish);
+	rc = fill(path, 100000, NULL, &failures, &finish);
 	n = rc == -ENOSPC && failures == 1 && finish == 0 ? count(path, true, false) : -1;
 	umount2(dir, MNT_DETACH);
 	rmdir(dir);
-	return n * 56 > 1 << 20 ? 0 : 1;
+	return n * 56 > least ? 0 : 1;
 }
 
-static void a_full_disk_leaves_a_file_with_its_features(void **state)
+static void full_disk(const char *size, int least)
 {
 	pid_t pid;
 	int status;
 
-	(void)state;
 	fflush(NULL);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(on_a_full_disk());
+		_exit(on_a_full_disk(size, least));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77) {
@@ -141,6 +191,18 @@ static void a_full_disk_leaves_a_file_with_its_features(void **state)
 		skip();
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_full_disk_leaves_a_file_with_its_features(void **state)
+{
+	(void)state;
+	full_disk("size=3m", 2 << 20);
+}
+
+static void a_small_disk_is_used(void **state)
+{
+	(void)state;
+	full_disk("size=100k", 60 << 10);
 }
 
 /* ---- compression, checkpoints, a kill */
@@ -387,7 +449,10 @@ static void compressed_records_of_any_size_come_back(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_write_that_is_cut_ends_at_a_whole_record),
+	cmocka_unit_test(a_limit_that_is_known_leaves_room_for_the_features),
+	cmocka_unit_test(no_file_is_left_where_not_even_the_header_fits),
 	cmocka_unit_test(a_full_disk_leaves_a_file_with_its_features),
+	cmocka_unit_test(a_small_disk_is_used),
 	cmocka_unit_test(a_kill_loses_nothing_that_was_checked),
 	cmocka_unit_test(a_checkpoint_costs_a_small_table),
 	cmocka_unit_test(a_pipe_carries_everything),
