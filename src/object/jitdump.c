@@ -151,12 +151,13 @@ static int compare_rows(const void *a, const void *b)
 /* The rows that waited become the function's: offsets in place of addresses, in order. */
 static void take_rows(struct reading *r, struct jit_code *code)
 {
-	struct jit_row *rows = r->dump->rows + r->pending_first;
+	struct jit_row *rows;
 	uint64_t shift = is_v8(code->name) ? V8_SHIFT : 0;
 	uint32_t kept = 0;
 
 	if (!r->pending_count || r->pending_addr != code->addr)
 		return;
+	rows = r->dump->rows + r->pending_first;
 	for (uint32_t i = 0; i < r->pending_count; i++) {
 		uint64_t offset = rows[i].offset - code->addr - shift;
 

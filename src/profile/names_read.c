@@ -198,6 +198,7 @@ static int read_functions(struct names *names, struct bytes *b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < names->function_count; i++) {
 		struct function_in *function = &names->functions[i];
+		uint32_t linkage;
 
 		if (!take_place(names, b, &place))
 			return -EBADMSG;
@@ -205,7 +206,8 @@ static int read_functions(struct names *names, struct bytes *b)
 		function->addr = place.addr;
 		function->size = bytes_uleb(b);
 		function->name = take_text(names, b);
-		function->linkage_name = take_text(names, b);
+		linkage = take_below(b, names->text_count + 2ull);
+		function->linkage_name = linkage ? linkage - 1 : function->name;
 	}
 	return b->bad ? -EBADMSG : 0;
 }
@@ -468,9 +470,7 @@ static int function_id(struct names *names, struct profile *profile, uint32_t mo
 	if (!in->profile_id_plus_1) {
 		rc = text_id(names, profile, in->name, &key.name);
 		if (rc == 0)
-			rc = text_id(names, profile,
-				in->linkage_name ? in->linkage_name : in->name,
-				&key.linkage_name);
+			rc = text_id(names, profile, in->linkage_name, &key.linkage_name);
 		if (names->no_demangle)
 			key.name = key.linkage_name;
 		if (rc == 0)

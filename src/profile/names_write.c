@@ -197,7 +197,10 @@ static void put_functions(struct writer *w)
 		if (function->linkage_name == function->name)
 			names_put(&w->body, 0);
 		else
-			put_string(w, function->linkage_name);
+			names_put(&w->body,
+				string_number(w, w->string_numbers, &w->profile->strings,
+					function->linkage_name) +
+					1ull);
 	}
 }
 
