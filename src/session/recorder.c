@@ -42,6 +42,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
@@ -49,6 +50,7 @@ enum {
 	POLL_MS = 250, /* records wait no longer than this for their merge */
 	CHECKPOINT_NS = 1000 * 1000 * 1000, /* what a killed recorder may lose */
 	EXIT_GRACE_MS = 5000,
+	PRIORITY_MOST = -20, /* nice */
 };
 
 /* When the sampling events count. */
@@ -85,7 +87,9 @@ struct recorder {
 	struct wick_layout file_layout;
 	bool disk_full, stop;
 	bool rewritten; /* the record at hand was written in another form */
-	int status;	/* of the command; -1: it runs, or there is none */
+	bool priority_raised;
+	int priority; /* nice, as it was */
+	int status;   /* of the command; -1: it runs, or there is none */
 	struct rusage usage;
 	_Alignas(8) uint8_t record[PERF_RECORD_SIZE_MAX + 1];
 };
@@ -366,6 +370,23 @@ static int exec_failed(struct recorder *r, int code)
 	return code;
 }
 
+/*
+ * On a busy machine a reader that waits for its turn finds its rings full: where it is
+ * permitted (root, CAP_SYS_NICE) it goes first while it samples. The command was forked before.
+ */
+static void priority_raise(struct recorder *r)
+{
+	r->priority = getpriority(PRIO_PROCESS, 0);
+	r->priority_raised = setpriority(PRIO_PROCESS, 0, PRIORITY_MOST) == 0;
+}
+
+static void priority_restore(struct recorder *r)
+{
+	if (r->priority_raised)
+		setpriority(PRIO_PROCESS, 0, r->priority);
+	r->priority_raised = false;
+}
+
 /* Without a delay, everything is ready: sampling starts with the command's exec, or has
  * started. */
 static int recorder_begin(struct recorder *r)
@@ -380,6 +401,7 @@ static int recorder_begin(struct recorder *r)
 		rc = command_exec(&r->targets.command, options->command[0], r->err);
 	if (rc < 0)
 		return exec_failed(r, rc);
+	priority_raise(r);
 	if (options->started)
 		options->started(options->ctx, quality_of(r));
 	return 0;
@@ -476,6 +498,14 @@ static int poll_timeout(const struct recorder *r)
 	return left < POLL_MS ? (int)left : POLL_MS;
 }
 
+static bool duration_over(const struct recorder *r)
+{
+	const struct record_options *options = r->options;
+
+	return options->duration_ns &&
+	       now_ns() >= r->started_ns + options->delay_ns + options->duration_ns;
+}
+
 /* Waits, and carries out what has come. 1: the recording ends; 0, or a negative errno. */
 static int recorder_wait(struct recorder *r)
 {
@@ -491,9 +521,7 @@ static int recorder_wait(struct recorder *r)
 		read_control(r);
 	if (options->delay_ns && !r->span.begun && now >= r->started_ns + options->delay_ns)
 		span_on(r);
-	if (options->duration_ns &&
-		now >= r->started_ns + options->delay_ns + options->duration_ns)
-		r->stop = true;
+	r->stop |= duration_over(r);
 	targets_clocks_read(&r->targets);
 	if (r->stop)
 		quality_of(r)->interrupted = true;
@@ -596,20 +624,51 @@ static void take_usage(struct recorder *r)
 		clocks_take_usage(quality, &r->usage);
 }
 
+/*
+ * After a failure (a full disk) the command goes on without us; whoever wants it to end, or the
+ * time that was given, still ends it.
+ */
+static void command_linger(struct recorder *r)
+{
+	struct pollfd polls[] = {{.fd = r->targets.command.pidfd, .events = POLLIN},
+		{.fd = r->options->signal_fd, .events = POLLIN}};
+	struct signalfd_siginfo info;
+
+	while (!command_ended(r) && !r->stop) {
+		if (poll(polls, ARRAY_LEN(polls), POLL_MS) > 0 && polls[1].revents)
+			while (read(polls[1].fd, &info, sizeof(info)) == sizeof(info))
+				r->stop |= info.ssi_signo != SIGUSR2;
+		r->stop |= duration_over(r);
+	}
+	quality_of(r)->interrupted |= r->stop;
+}
+
+static bool command_ends_within(struct recorder *r, uint32_t ms)
+{
+	struct pollfd ended = {.fd = r->targets.command.pidfd, .events = POLLIN};
+	uint64_t until = now_ns() + ms * 1000000ull;
+
+	while (!command_ended(r)) {
+		if (now_ns() >= until)
+			return false;
+		poll(&ended, 1, ended.fd < 0 ? 10 : POLL_MS);
+	}
+	return true;
+}
+
 /* Ends a command that outlives its recording (Ctrl-C, -d), as perf does: with SIGTERM. */
 static void command_end(struct recorder *r)
 {
 	struct command *command = &r->targets.command;
 
+	if (command->pid && !quality_of(r)->interrupted)
+		command_linger(r);
 	if (!command->pid)
 		return;
-	if (quality_of(r)->interrupted) {
-		struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
-
-		kill(command->pid, SIGTERM);
-		if (poll(&ended, 1, EXIT_GRACE_MS) == 0)
-			kill(command->pid, SIGKILL);
-	}
+	kill(command->pid, SIGTERM);
+	if (command_ends_within(r, EXIT_GRACE_MS))
+		return;
+	kill(command->pid, SIGKILL);
 	command_wait(command, &r->status, &r->usage);
 }
 
@@ -686,6 +745,7 @@ static int recorder_finish(struct recorder *r, int failed)
 	failed = failed < 0 ? failed : rc;
 	if (rc < 0) /* the disk is full, or memory out: still count and finish what is there */
 		pump_round(&r->pump, true);
+	priority_restore(r);
 	read_counts(r);
 	command_end(r);
 	take_usage(r);
