@@ -490,6 +490,7 @@ static int record_main(int argc, char **argv)
 	sigaddset(&stop, SIGUSR2);
 	blocked = stop;
 	sigaddset(&blocked, SIGPIPE); /* nobody reads our messages: the recording goes on */
+	sigaddset(&blocked, SIGXFSZ); /* the file may not grow: write() says so */
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 	signal_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 	options.record.signal_fd = signal_fd;

@@ -94,6 +94,14 @@ static int scan_attach(struct capture *capture, const struct pid_list *tids,
 	return fresh;
 }
 
+/* Puts whom it was about before the sentence of whoever found the fault. */
+static int attach_failed(const char *what, int32_t id, int code, struct error *err)
+{
+	struct error cause = err ? *err : (struct error){.text = ""};
+
+	return error_set(err, code, "%s %d: %.400s", what, id, cause.text);
+}
+
 int attach_process(
 	struct capture *capture, const struct proc *proc, int32_t pid, struct error *err)
 {
@@ -120,7 +128,7 @@ int attach_process(
 			return error_set(err, rc, "out of memory while attaching");
 		rc = scan_attach(capture, &tids, &covered, &attached, err);
 		if (rc < 0)
-			return rc;
+			return attach_failed("process", pid, rc, err);
 		if (!rc)
 			break;
 	}
@@ -133,5 +141,5 @@ int attach_thread(struct capture *capture, int32_t tid, struct error *err)
 
 	if (rc == -ESRCH)
 		return error_set(err, rc, "thread %d: there is none (it may have ended)", tid);
-	return rc;
+	return rc < 0 ? attach_failed("thread", tid, rc, err) : rc;
 }

@@ -5,10 +5,9 @@
  */
 #include "view/quality_view.h"
 
-#include "formats/escape.h"
 #include "view/markdown.h"
 #include "view/paint.h"
-#include "view/printable.h"
+#include "view/prose.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -37,40 +36,6 @@ static const char *level_mark(enum quality_level level)
 	return level == LEVEL_BAD ? "!!" : level == LEVEL_WARN ? " !" : "  ";
 }
 
-/* How many bytes of `text` fit in `columns`, broken at a space where there is one. */
-static size_t fitting(const char *text, size_t columns)
-{
-	size_t at = 0, space = 0, used = 0;
-
-	while (text[at]) {
-		uint32_t c;
-		size_t n = utf8_next(text + at, &c);
-
-		used += char_columns(c);
-		if (used > columns)
-			return space > 0 ? space : at > 0 ? at : n;
-		at += n;
-		if (text[at] == ' ' && text[at + 1] != '%') /* 12 % stays together */
-			space = at;
-	}
-	return at;
-}
-
-static void print_wrapped(FILE *out, const char *text, unsigned width, unsigned indent)
-{
-	size_t room = width > indent + 4 ? width - indent : 4;
-	bool first = true;
-
-	while (*text || first) {
-		size_t n = width > 0 ? fitting(text, room) : strlen(text);
-
-		fprintf(out, "%*s%.*s\n", first ? 0 : (int)indent, "", (int)n, text);
-		text += n;
-		text += strspn(text, " ");
-		first = false;
-	}
-}
-
 static void print_line(
 	const struct quality_line *line, const struct quality_view *view, bool again, FILE *out)
 {
@@ -85,11 +50,11 @@ static void print_line(
 	if (narrow) {
 		fprintf(out, "%s%s%*s", about, *about ? "\n" : "",
 			*about ? INDENT_NARROW : INDENT_NARROW - 3, "");
-		print_wrapped(out, strbuf_text(&line->text), view->width, INDENT_NARROW);
+		prose_print(out, strbuf_text(&line->text), view->width, INDENT_NARROW);
 	} else {
 		fprintf(out, "%s%-10s%s ", paint(view->colour, PAINT_BOLD), about,
 			paint(view->colour, PAINT_OFF));
-		print_wrapped(out, strbuf_text(&line->text), view->width, INDENT);
+		prose_print(out, strbuf_text(&line->text), view->width, INDENT);
 	}
 }
 

@@ -375,7 +375,7 @@ static void absurd_numbers_are_survived(void **state)
 	memset(&q, 0xff, sizeof(q));
 	q.event[63] = q.clock[31] = q.why_event[191] = q.cpu_clock_name[47] = q.notes[1023] =
 		'\0';
-	q.weight_is_ns = q.interrupted = true;
+	q.weight_is_ns = q.interrupted = q.scaled = q.unfinished = true;
 	q.samples = q.lost = q.period_sum = q.event_count = q.cpu_ns = UINT64_MAX - 1;
 	q.wall_ns = 1;
 	q.exit_status = INT32_MAX;

@@ -182,7 +182,10 @@ static void functions_with_self_and_total(void **state)
 		"  Self  Function\n"
 		"70.0 %  leaf\n"
 		"20.0 %  work(int)\n"
-		"... and 3 more with 10.0 % together (--limit 0 shows all)\n");
+		"... and 3 more\n"
+		"  with 10.0 %\n"
+		"  together (--limit\n"
+		"  0 shows all)\n");
 	profile_done(&it.profile);
 }
 
@@ -664,7 +667,8 @@ static void wide_names_keep_the_columns_straight(void **state)
 	options.thread = "4,5";
 	options.width = 60;
 	expect_body(&profile, &options,
-		"Only thread 4,5: 11 of 66 samples; percentages are shares of these\n"
+		"Only thread 4,5: 11 of 66 samples; percentages are shares\n"
+		"  of these\n"
 		"\n"
 		" Share     Time  Command       PID\n"
 		"54.5 %  60.0 ms  pipe…\"quote\\   -1\n"

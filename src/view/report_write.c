@@ -12,6 +12,7 @@
 #include "view/markdown.h"
 #include "view/paint.h"
 #include "view/printable.h"
+#include "view/prose.h"
 #include "view/quality_json.h"
 #include "view/selection.h"
 #include "view/table_view.h"
@@ -136,25 +137,32 @@ static void print_heading(const struct report *report, uint16_t event)
 		putc('\n', report->out);
 }
 
+/* A word of the user's, made safe, behind other text. */
+static void add_word(
+	const struct report *report, struct strbuf *text, const char *before, const char *word)
+{
+	if (!word)
+		return;
+	strbuf_puts(text, before);
+	printable_add(text, word, report->options->utf8);
+}
+
 static void print_selection(const struct report *report)
 {
 	const struct report_options *options = report->options;
+	cleanup_with(strbuf_done) struct strbuf text = {0};
 	char n[FIGURE_BYTES], all[FIGURE_BYTES];
 
 	if (!report->selection.filtered)
 		return;
-	fputs("\nOnly", report->out);
-	if (options->thread) {
-		fputs(" thread ", report->out);
-		print_safe(report, options->thread);
-	}
-	if (options->time) {
-		fputs(options->thread ? ", time " : " time ", report->out);
-		print_safe(report, options->time);
-	}
-	fprintf(report->out, ": %s of %s samples; percentages are shares of these\n",
+	strbuf_puts(&text, "Only");
+	add_word(report, &text, " thread ", options->thread);
+	add_word(report, &text, options->thread ? ", time " : " time ", options->time);
+	strbuf_printf(&text, ": %s of %s samples; percentages are shares of these",
 		figure_thousands(report->selection.samples, n),
 		figure_thousands(report->profile->sample_count, all));
+	putc('\n', report->out);
+	prose_print(report->out, strbuf_text(&text), options->width, 2);
 }
 
 static int table_write(struct report *report, uint16_t event)
@@ -314,8 +322,11 @@ static int focused_write(struct report *report, uint16_t event)
 	limit = limit == REPORT_LIMIT_DEFAULT ? TREES_DEFAULT : limit ? limit : UINT32_MAX;
 	if (report->options->format != REPORT_JSON && event_count(report) > 1)
 		print_heading(report, event);
-	if (report->options->format != REPORT_JSON && n == 0)
-		fputs("\nNo selected sample has it in its stack.\n", report->out);
+	if (report->options->format != REPORT_JSON && n == 0) {
+		putc('\n', report->out);
+		prose_printf(report->out, report->options->width,
+			"No selected sample has it in its stack.");
+	}
 	for (uint32_t i = 0; i < n && i < limit && rc == 0; i++)
 		rc = focus_write(report, event, &tally.rows[i], upwards);
 	if (report->options->format != REPORT_JSON && n > limit)

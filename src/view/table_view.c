@@ -9,6 +9,8 @@
  */
 #include "view/table_view.h"
 
+#include "view/prose.h"
+
 #include "view/figure.h"
 #include "view/markdown.h"
 #include "view/paint.h"
@@ -353,7 +355,8 @@ static void print_rest(const struct table_view *view, uint64_t rows, uint64_t se
 	char n[FIGURE_BYTES], p[FIGURE_BYTES];
 
 	if (rows > 0)
-		fprintf(out, "... and %s more with %s together (--limit 0 shows all)\n",
+		prose_printf(out, view->options->width,
+			"... and %s more with %s together (--limit 0 shows all)",
 			figure_thousands(rows, n),
 			figure_percent(figure_share(self, view->tally->weight), p));
 }

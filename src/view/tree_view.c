@@ -16,6 +16,8 @@
  */
 #include "view/tree_view.h"
 
+#include "view/prose.h"
+
 #include "base/array.h"
 #include "view/figure.h"
 #include "view/label.h"
@@ -146,7 +148,8 @@ static bool in_kernel(const struct tree_view *view, uint32_t node)
 		       view->profile->modules[module].kind == MODULE_KMODULE);
 }
 
-/* tree_name() with the mark that report_write.c has put behind inlined functions taken off again. */
+/* tree_name() with the mark that report_write.c has put behind inlined functions taken off
+ * again. */
 static void split_name(const struct tree_view *view, uint32_t node, struct strbuf *ret_name,
 	struct shown_name *ret_shown)
 {
@@ -351,15 +354,14 @@ int tree_view_text(const struct tree_view *view, FILE *out)
 	print_head(&walk);
 	rc = walk_tree(&walk);
 	if (rc == 0 && view->tree->nodes[0].self_samples > 0)
-		fprintf(out, "... and samples without a stack: %s\n",
+		prose_printf(out, width, "... and samples without a stack: %s",
 			figure_thousands(view->tree->nodes[0].self_samples, n));
 	if (rc == 0 && walk.hidden > 0)
-		fprintf(out, "... and %s branches below %g %% each\n",
+		prose_printf(out, width, "... and %s branches below %g %% each",
 			figure_thousands(walk.hidden, n), least_percent(view->options));
 	if (rc == 0 && view->tree->cut > 0)
-		fprintf(out,
-			"... %s samples are counted where their path met the limit of the "
-			"tree\n",
+		prose_printf(out, width,
+			"... %s samples are counted where their path met the limit of the tree",
 			figure_thousands(view->tree->cut, n));
 	free(walk.pending);
 	free(walk.open);
