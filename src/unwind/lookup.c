@@ -139,6 +139,19 @@ static bool is_sigreturn(struct walk *walk, const struct module *module, uint64_
 		bytes, code_read(&module->elf, vaddr, bytes, sizeof(bytes)));
 }
 
+/* Go knows more than what it writes into .debug_frame: where stacks are switched and end. */
+static bool rule_by_go(
+	struct walk *walk, struct module *module, struct rule *rule, uint64_t vaddr, bool exact)
+{
+	struct gopclntab *go = modules_go(&walk->unwinder->modules, module);
+	struct go_function function;
+
+	if (!go || gopclntab_find(go, vaddr, &function) < 0)
+		return false;
+	rule_of_go(walk->arch, &function, exact, rule);
+	return true;
+}
+
 static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
 {
 	struct module *module = module_of(walk, rule);
@@ -151,6 +164,8 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 		return;
 	}
 	if (!vaddr_of(module, rule, pc - !exact, &vaddr))
+		return;
+	if (rule_by_go(walk, module, rule, vaddr, exact))
 		return;
 	rc = row_at(walk, module, vaddr);
 	if (!exact && (rc == -ENOENT || walk->unwinder->row.function_end == vaddr + 1)) {

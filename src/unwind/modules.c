@@ -23,8 +23,10 @@ void modules_init(struct modules *modules, const struct unwinder_options *option
 static void tables_drop(struct modules *modules, struct module *module)
 {
 	cfi_free(module->cfi);
+	gopclntab_free(module->go);
 	free(module->starts);
 	module->cfi = NULL;
+	module->go = NULL;
 	module->starts = NULL;
 	module->start_count = 0;
 	module->cfi_tried = module->go_tried = module->starts_tried = false;
@@ -117,6 +119,7 @@ static void make_room(struct modules *modules, const struct module *keep)
 void modules_recount(struct modules *modules, struct module *module)
 {
 	size_t now = (module->cfi ? cfi_bytes(module->cfi) : 0) +
+		     (module->go ? gopclntab_bytes(module->go) : 0) +
 		     module->start_count * sizeof(*module->starts);
 
 	modules->bytes += now - module->bytes;
@@ -134,6 +137,16 @@ struct cfi *modules_cfi(struct modules *modules, struct module *module)
 		modules_recount(modules, module);
 	}
 	return module->cfi;
+}
+
+struct gopclntab *modules_go(struct modules *modules, struct module *module)
+{
+	if (!module->go_tried) {
+		module->go_tried = true;
+		gopclntab_open(&module->elf, modules->limit, &module->go);
+		modules_recount(modules, module);
+	}
+	return module->go;
 }
 
 void modules_starts(struct modules *modules, struct module *module)

@@ -3,9 +3,8 @@
 
 #include "object/cfi.h"
 #include "object/elf.h"
+#include "object/gopclntab.h"
 #include "unwind/unwind.h"
-
-struct gopclntab;
 
 enum module_state {
 	MODULE_UNASKED,
@@ -17,8 +16,9 @@ struct module {
 	enum module_state state;
 	bool cfi_tried, go_tried, starts_tried;
 	struct elf elf;
-	struct cfi *cfi;  /* NULL: none */
-	uint64_t *starts; /* of functions; for code without CFI */
+	struct cfi *cfi;      /* NULL: none */
+	struct gopclntab *go; /* NULL: none */
+	uint64_t *starts;     /* of functions; for code without CFI */
 	uint32_t start_count;
 	size_t bytes;  /* of its tables, as counted in modules.bytes */
 	uint64_t used; /* when: modules.clock */
@@ -45,6 +45,8 @@ struct module *modules_get(struct modules *modules, const struct target *target,
  * `struct cfi *` and what rows of them point at are then invalid.
  */
 struct cfi *modules_cfi(struct modules *modules, struct module *module);
+
+struct gopclntab *modules_go(struct modules *modules, struct module *module);
 
 /* Fills module->starts once. */
 void modules_starts(struct modules *modules, struct module *module);

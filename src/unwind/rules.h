@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "object/gopclntab.h"
 #include "unwind/walk.h"
 
 enum rule_kind {
@@ -19,6 +20,7 @@ enum rule_kind {
 	RULE_UNSURE,	/* the same, and the frame pointer is tried first */
 	RULE_SLOW,	/* look the row up again */
 	RULE_SIGRETURN, /* the kernel's signal frame lies at sp */
+	RULE_SWITCHED,	/* Go: the caller is on another stack */
 	RULE_ROOT,	/* nobody called this */
 	RULE_NONE,	/* nothing is known about this code */
 	RULE_BAD,	/* what is known is damaged */
@@ -68,3 +70,7 @@ void rule_of_row(
 /* The same for what was read from the code. */
 void rule_of_code(
 	const struct arch *arch, const struct code_result *code, struct rule *ret_rule);
+
+/* The same for a Go function at one address. */
+void rule_of_go(const struct arch *arch, const struct go_function *function, bool exact,
+	struct rule *ret_rule);

@@ -179,6 +179,9 @@ static int step(struct walk *walk, unsigned *ret_how)
 		return by_cfi(walk, rc, ret_how);
 	case RULE_SIGRETURN:
 		return by_cfi(walk, step_sigreturn(walk), ret_how);
+	case RULE_SWITCHED:
+		walk->fail_addr = walk->regs[walk->arch->fp];
+		return STOP_UNREADABLE;
 	case RULE_ROOT:
 		return STOP_ROOT;
 	case RULE_BAD:

@@ -41,11 +41,11 @@ THROWING = {
     "work_containers": ["containers_top"] + MAIN,
 }
 RUST = {
-    "work_plain": ["plain_mid", "plain_top"] + MAIN,
-    "work_sort": ["sort_top"] + MAIN,
-    "work_closure": ["closure_top"] + MAIN,
+    "work_plain": ["plain_mid", "plain_top"] + MAIN + MAIN,
+    "work_sort": ["sort_top"] + MAIN + MAIN,
+    "work_closure": ["*", "closure_top"] + MAIN + MAIN,
     "work_thread": ["thread_body", "*"],
-    "work_panic": ["panic_mid", "*", "panic_top"] + MAIN,
+    "work_panic": ["panic_mid", "*", "panic_top"] + MAIN + MAIN,
 }
 GO = {
     "main.workPlain": ["main.plainMid", "main.plainTop", "main.main", "*"],
@@ -107,9 +107,9 @@ def known_name(name, known):
     name = plain_name(name)
     if name in known:
         return name
-    for word in re.findall(r"\d+([A-Za-z_]\w*)", name) if name.startswith("_") else ():
+    if name.startswith("_ZN"):
         for k in known:
-            if word.startswith(k) and re.search(r"(^|\d)%d%s(17h|E|$)" % (len(k), k), name):
+            if re.search(r"\D%d%s(17h[0-9a-f]{16}E|E|$)" % (len(k), k), name):
                 return k
     return None
 
