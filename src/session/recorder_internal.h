@@ -1,0 +1,121 @@
+/*
+ * The recorder's parts share one struct: recorder.c is its life, recorder_pipeline.c what
+ * happens to a record, recorder_wait.c what it waits for, recorder_measures.c what it measures.
+ */
+#pragma once
+
+#include "abi/perf_abi.h"
+#include "base/cleanup.h"
+#include "perf/capture.h"
+#include "perfdata/perfdata.h"
+#include "proc/cpus.h"
+#include "proc/facts.h"
+#include "record/encode.h"
+#include "session/apply.h"
+#include "session/clocks.h"
+#include "session/control.h"
+#include "session/embed.h"
+#include "session/ends.h"
+#include "session/events.h"
+#include "session/header.h"
+#include "session/jit.h"
+#include "session/keep.h"
+#include "session/layouts.h"
+#include "session/pump.h"
+#include "session/resolve.h"
+#include "session/stacks.h"
+#include "session/synth.h"
+#include "session/targets.h"
+#include "session/waitname.h"
+#include "symbolize/symbolize.h"
+#include "target/target.h"
+
+#include "session/recorder.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+enum {
+	POLL_MS = 250, /* records wait no longer than this for their merge */
+	CHECKPOINT_NS = 1000 * 1000 * 1000, /* what a killed recorder may lose */
+	EXIT_GRACE_MS = 5000,
+	PRIORITY_MOST = -20, /* nice */
+};
+
+/* When the sampling events count. */
+struct span {
+	bool on, begun, paused_once;
+	uint64_t since_ns, total_ns;
+};
+
+struct recorder {
+	const struct record_options *options;
+	struct record_options waited; /* with --wait-name: the options, and the process */
+	int32_t waited_pid;
+	struct recorded *out;
+	struct error *err;
+	struct proc proc;
+	struct cpu_list cpus;
+	struct events events;
+	struct targets targets;
+	struct control control;
+	struct layouts layouts;
+	struct pump pump;
+	struct target target;
+	struct symbolizer *symbolizer;
+	struct apply *apply;
+	struct synth synth;
+	struct perfdata_writer *writer;
+	struct perfdata_features features;
+	struct ends ends;
+	struct span span;
+	uint64_t started_ns;
+	struct stacks *stacks; /* NULL: the kernel's chains are taken */
+	struct keep keep;
+	struct jit jit;
+	struct wick_layout file_layout;
+	bool disk_full, stop;
+	bool rewritten; /* the record at hand was written in another form */
+	bool priority_raised;
+	int priority; /* nice, as it was */
+	int status;   /* of the command; -1: it runs, or there is none */
+	struct rusage usage;
+	_Alignas(8) uint8_t record[PERF_RECORD_SIZE_MAX + 1];
+};
+
+static inline struct quality *quality_of(struct recorder *r)
+{
+	return &r->out->profile.quality;
+}
+
+uint64_t recorder_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* Adds a sentence to the quality's notes. */
+__attribute__((format(printf, 2, 3))) void recorder_note(
+	struct recorder *r, const char *fmt, ...);
+
+/* ---- recorder_pipeline.c */
+
+int recorder_make_file(struct recorder *r);
+int recorder_make_pipeline(struct recorder *r);
+
+/* ---- recorder_wait.c */
+
+int recorder_make_ends(struct recorder *r);
+/* Lets the command exec, and sampling begin where it need not wait. */
+int recorder_begin(struct recorder *r);
+/* Waits, and carries out what has come. 1: the recording ends; 0, or a negative errno. */
+int recorder_wait(struct recorder *r);
+void recorder_span_off(struct recorder *r); /* sampling ends */
+bool recorder_command_ended(struct recorder *r);
+bool recorder_duration_over(const struct recorder *r);
+void recorder_priority_restore(struct recorder *r);
+/* Puts the cause of a command that could not be executed where the caller finds it. */
+int recorder_exec_failed(struct recorder *r, int code);
+
+/* ---- recorder_measures.c */
+
+void recorder_read_counts(struct recorder *r);
+void recorder_take_measures(struct recorder *r);
+void recorder_take_usage(struct recorder *r);
+void recorder_say_limits(struct recorder *r);

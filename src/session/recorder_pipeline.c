@@ -1,0 +1,214 @@
+/* What happens to a record between its ring and the file. */
+#include "session/recorder_internal.h"
+
+#include <errno.h>
+
+static int recorder_write(struct recorder *r, const void *record, uint32_t size)
+{
+	int rc;
+
+	if (r->disk_full)
+		return 0;
+	rc = perfdata_write(r->writer, record, size, r->err);
+	if (rc < 0) {
+		r->disk_full = true;
+		return rc;
+	}
+	return 0;
+}
+
+/* A sample whose stack was unwound: written with its chain in place of registers and stack. */
+static int recorder_counted(void *ctx, const struct wick_record *record)
+{
+	struct recorder *r = ctx;
+	int size = record_encode(&r->file_layout, record, r->record, sizeof(r->record));
+
+	r->rewritten = true;
+	return size < 0 ? 0 : recorder_write(r, r->record, (uint32_t)size);
+}
+
+static int recorder_sink(void *ctx, const void *record, uint32_t size)
+{
+	struct recorder *r = ctx;
+	int rc;
+
+	r->rewritten = false;
+	rc = apply_record(r->apply, capture_layout(r->targets.capture),
+		layouts_find(&r->layouts, record), record, size);
+	return rc < 0 || r->rewritten ? rc : recorder_write(r, record, size);
+}
+
+static void recorder_need_process(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns)
+{
+	struct recorder *r = ctx;
+	uint32_t process;
+
+	(void)tid;
+	process = target_process(&r->target, pid);
+	if (process == TARGET_NONE)
+		return;
+	r->target.processes[process].known = true; /* asked once, whatever comes of it */
+	if (pid > 0)
+		synth_process(&r->synth, pid, time_ns);
+}
+
+static bool recorder_is_root(void *ctx, struct profile *profile, uint32_t frame)
+{
+	const struct recorder *r = ctx;
+
+	return resolve_is_root(r->symbolizer, profile, frame);
+}
+
+/* The file holds call chains, not what they were unwound from. */
+static void attr_as_written(struct perf_event_attr *attr)
+{
+	attr->sample_type &= ~(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr->flags &= ~ATTR_EXCLUDE_CALLCHAIN_USER;
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
+}
+
+int recorder_make_file(struct recorder *r)
+{
+	const struct capture *capture = r->targets.capture;
+	uint32_t count = capture_event_count(capture);
+	cleanup_free struct perfdata_event *events = calloc(count, sizeof(*events));
+	struct perfdata_info info = {.events = events, .event_count = count};
+	struct perfdata_writer_options options = {
+		.path = r->out->path,
+		.events = events,
+		.event_count = count,
+		.owner_uid = -1,
+		.owner_gid = -1,
+		.compression_level = r->options->compression_level,
+	};
+	char sideband[] = "dummy:u";
+	int rc;
+
+	if (!events)
+		return error_set(
+			r->err, -ENOMEM, "out of memory while preparing the recording");
+	for (uint32_t i = 0; i < count; i++) {
+		events[i].attr = *capture_attr(capture, i);
+		attr_as_written(&events[i].attr);
+		events[i].ids =
+			(uint64_t *)(uintptr_t)capture_ids(capture, i, &events[i].id_count);
+		events[i].name = i < r->events.count ? r->events.specs[i].name : sideband;
+	}
+	rc = layouts_update(&r->layouts, &info, r->err);
+	if (rc == 0)
+		rc = wick_layout_init(&r->file_layout, &events[0].attr);
+	if (rc == 0)
+		rc = header_fill(
+			&r->features, &r->proc, r->options->own_argv, capture_clock(capture));
+	if (rc < 0)
+		return error_set(r->err, rc, "out of memory while preparing the recording");
+	return perfdata_create(&options, &r->writer, r->err);
+}
+
+static int make_stacks(struct recorder *r, struct apply_options *apply)
+{
+	struct stacks_options options = {.target = &r->target,
+		.proc = &r->proc,
+		.arch = (enum unwind_arch)stacks_arch_here()};
+	int rc = stacks_new(&options, &r->stacks);
+
+	apply->stacks = r->stacks;
+	apply->on_counted = recorder_counted;
+	return rc;
+}
+
+static void recorder_module_seen(void *ctx, const struct dso *dso, uint32_t module)
+{
+	struct recorder *r = ctx;
+
+	keep_module(&r->keep, dso, module);
+}
+
+/* A jitdump is opened when it is mapped, and read at the end. */
+static int recorder_mapping(void *ctx, const struct wick_record_mmap *mmap)
+{
+	struct recorder *r = ctx;
+	struct pin_request request = {(int32_t)mmap->pid, mmap->addr, mmap->addr + mmap->len,
+		mmap->filename.text, mmap->ino};
+	enum pin_trust trust;
+	int fd;
+
+	if (jit_wants(&r->jit, request.pid, request.path) &&
+		pin_open(&r->proc, &request, &fd, &trust) == 0)
+		jit_add(&r->jit, request.pid, request.path, fd);
+	return 0;
+}
+
+static int recorder_map_folder(void *ctx, int32_t pid, int32_t *ret_own_pid, uint32_t *ret_uid)
+{
+	const struct recorder *r = ctx;
+	const struct keep_folder *folder = keep_folder(&r->keep, pid);
+
+	if (!folder)
+		return -1;
+	*ret_own_pid = folder->own_pid;
+	*ret_uid = folder->uid;
+	return folder->fd;
+}
+
+static int recorder_pinned_fd(void *ctx, const struct profile *profile, uint32_t module)
+{
+	const struct recorder *r = ctx;
+
+	(void)profile;
+	return keep_fd(&r->keep, module);
+}
+
+int recorder_make_pipeline(struct recorder *r)
+{
+	const struct capture *capture = r->targets.capture;
+	uint32_t sideband =
+		capture_event_count(capture) > r->events.count ? r->events.count : 0;
+	struct symbolizer_options symbols = {
+		.live = true,
+		.pinned_fd = recorder_pinned_fd,
+		.map_folder = recorder_map_folder,
+		.ctx = r,
+	};
+	struct perf_limits limits;
+	struct apply_options apply = {
+		.target = &r->target,
+		.profile = &r->out->profile,
+		.is_root = recorder_is_root,
+		.need_process = recorder_need_process,
+		.module_seen = r->options->no_embed ? NULL : recorder_module_seen,
+		.mapping_seen = r->options->no_embed ? NULL : recorder_mapping,
+		.ctx = r,
+		.count_only = true,
+		.counted_frames_most = r->options->no_embed ? 0 : EMBED_FRAMES_MOST,
+	};
+	uint32_t id_count;
+	int rc;
+
+	perf_limits_read(&r->proc, &limits);
+	if (limits.max_stack > 0 && limits.max_stack < APPLY_DEPTH_MAX)
+		apply.kernel_depth_limit = (uint32_t)limits.max_stack;
+	r->synth = (struct synth){
+		.proc = &r->proc,
+		.layout = capture_layout(capture),
+		.event_id = capture_ids(capture, sideband, &id_count)[0],
+		.build_ids = (capture_attr(capture, sideband)->flags & ATTR_BUILD_ID) != 0,
+		.emit = recorder_sink,
+		.ctx = r,
+	};
+	keep_init(&r->keep, &r->proc, &r->target);
+	jit_init(&r->jit);
+	r->jit.no_time = capture_clock(capture) != CLOCK_MONOTONIC;
+	rc = symbolizer_new(&symbols, &r->symbolizer);
+	if (rc == 0 && r->targets.stack_bytes)
+		rc = make_stacks(r, &apply);
+	if (rc == 0)
+		rc = apply_new(&apply, &r->apply);
+	if (rc == 0)
+		rc = pump_init(&r->pump, r->targets.capture, recorder_sink, r);
+	if (rc == 0 && !r->events.specs[0].exclude_kernel)
+		rc = synth_kernel(&r->synth);
+	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording")
+		      : 0;
+}
