@@ -10,6 +10,11 @@
  */
 #include "session/recorder_internal.h"
 
+#include "session/apply.h"
+#include "session/embed.h"
+#include "session/header.h"
+#include "session/waitname.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/signalfd.h>

@@ -4,36 +4,16 @@
  */
 #pragma once
 
-#include "abi/perf_abi.h"
-#include "base/cleanup.h"
-#include "perf/capture.h"
-#include "perfdata/perfdata.h"
-#include "proc/cpus.h"
-#include "proc/facts.h"
-#include "record/encode.h"
-#include "session/apply.h"
-#include "session/clocks.h"
 #include "session/control.h"
-#include "session/embed.h"
 #include "session/ends.h"
-#include "session/events.h"
-#include "session/header.h"
 #include "session/jit.h"
 #include "session/keep.h"
 #include "session/layouts.h"
 #include "session/pump.h"
-#include "session/resolve.h"
-#include "session/stacks.h"
 #include "session/synth.h"
 #include "session/targets.h"
-#include "session/waitname.h"
-#include "symbolize/symbolize.h"
-#include "target/target.h"
 
 #include "session/recorder.h"
-
-#include <signal.h>
-#include <sys/resource.h>
 
 enum {
 	POLL_MS = 250, /* records wait no longer than this for their merge */

@@ -1,6 +1,8 @@
 /* What a recording measures about itself. */
 #include "session/recorder_internal.h"
 
+#include "session/header.h"
+
 /* The first events share a unit unless the user named several: coverage is about those. */
 static uint32_t coverage_events(const struct recorder *r)
 {

@@ -1,6 +1,13 @@
 /* What happens to a record between its ring and the file. */
 #include "session/recorder_internal.h"
 
+#include "proc/facts.h"
+#include "record/encode.h"
+#include "session/apply.h"
+#include "session/embed.h"
+#include "session/header.h"
+#include "session/resolve.h"
+
 #include <errno.h>
 
 static int recorder_write(struct recorder *r, const void *record, uint32_t size)
