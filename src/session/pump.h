@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* How long a writer may sleep between taking a record's time and committing it (see merge.h).
  */
@@ -16,8 +17,15 @@ enum { PUMP_SLACK_NS = 10 * 1000 * 1000 };
 /* One record, in the order of time; a negative return value ends the round and is handed on. */
 typedef int (*pump_sink_fn)(void *ctx, const void *record, uint32_t size);
 
+struct pump_ring {
+	struct perf_ringbuf *ring; /* borrowed */
+	const struct wick_layout *layout;
+};
+
 struct pump {
-	struct capture *capture; /* borrowed */
+	struct pump_ring *rings; /* owned */
+	uint32_t ring_count;
+	clockid_t clock; /* of the records' times; negative: a round hands on everything */
 	struct merge merge;
 	pump_sink_fn sink;
 	void *ctx;
@@ -27,6 +35,9 @@ struct pump {
 
 /* The capture's rings are complete. 0 or -ENOMEM; pump_done() takes a zeroed struct, too. */
 int pump_init(struct pump *pump, struct capture *capture, pump_sink_fn sink, void *ctx);
+/* The same for rings that no capture made (copied): those of the simulated kernel. */
+int pump_init_rings(struct pump *pump, const struct pump_ring *rings, uint32_t count,
+	clockid_t clock, pump_sink_fn sink, void *ctx);
 void pump_done(struct pump *pump);
 
 /* Hands on what is older than PUMP_SLACK_NS, or everything. Returns 0 or what the sink
