@@ -12,6 +12,7 @@
 #include "record/reorder.h"
 #include "session/apply.h"
 #include "session/embed.h"
+#include "session/hints.h"
 #include "session/jit.h"
 #include "session/layouts.h"
 #include "session/stacks.h"
@@ -374,6 +375,21 @@ static void quality_from_attr(struct load *load)
 	quality->period = attr->flags & ATTR_FREQ ? 0 : attr->sample_period;
 }
 
+/* Of a file that is not here the recorder knows more: it was stripped, say. */
+static void notes_from_recorder(struct load *load)
+{
+	struct loaded *out = load->out;
+
+	for (uint32_t i = 0; i < out->note_count; i++) {
+		uint32_t module = out->notes[i].module;
+		uint8_t then = names_outcome(load->names, &out->profile, module);
+
+		if (out->notes[i].why && then && then <= MODULE_NO_FILE &&
+			symbolizer_outcome(load->symbolizer, module) == MODULE_FILE_MISSING)
+			out->notes[i].why = module_outcome_text((enum module_outcome)then);
+	}
+}
+
 /* Names, the stored half of the quality, and what is known only at the end. */
 static int load_finish(struct load *load)
 {
@@ -397,6 +413,10 @@ static int load_finish(struct load *load)
 		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
 	if (rc > 0)
 		load->out->note_count = (uint32_t)rc;
+	if (rc > 0 && load->names)
+		notes_from_recorder(load);
+	if (rc >= 0)
+		rc = hints_add(&load->out->profile);
 	if (rc >= 0 && load->options->copy_to)
 		rc = embed_copy(load->options->path, load->options->copy_to, load->symbolizer,
 			&load->out->profile, load->jit.codes, load->err);
