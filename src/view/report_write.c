@@ -182,12 +182,12 @@ static int table_write(struct report *report, uint16_t event)
 	} else {
 		print_heading(report, event);
 		if (report->options->format == REPORT_TEXT)
-			table_view_text(&view, report->out);
+			rc = table_view_text(&view, report->out);
 		else
-			table_view_markdown(&view, report->out);
+			rc = table_view_markdown(&view, report->out);
 	}
 	tally_done(&tally);
-	return 0;
+	return rc;
 }
 
 static int tree_make(const struct report *report, uint16_t event, uint32_t focus, bool upwards,

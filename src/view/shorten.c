@@ -161,6 +161,8 @@ void shorten_add(struct strbuf *out, const char *name, size_t columns, bool utf8
 		text = strbuf_text(&steps[i]);
 	}
 	shorten_middle(out, text, columns, utf8);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++) {
+		out->failed |= steps[i].failed;
 		strbuf_done(&steps[i]);
+	}
 }

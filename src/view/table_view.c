@@ -104,6 +104,7 @@ void name_show(struct strbuf *out, const struct shown_name *name, size_t columns
 	else
 		strbuf_puts(out, strbuf_text(&safe));
 	strbuf_puts(out, suffix);
+	out->failed |= safe.failed;
 	strbuf_done(&safe);
 }
 
@@ -205,6 +206,7 @@ static void key_cell(struct strbuf *out, const struct table_view *view,
 		shorten_middle(out, strbuf_text(&safe), room, utf8);
 	else
 		strbuf_puts(out, strbuf_text(&safe));
+	out->failed |= safe.failed;
 	strbuf_done(&safe);
 }
 
@@ -253,10 +255,10 @@ static uint32_t row_limit(const struct table_view *view)
 	return limit ? limit : UINT32_MAX;
 }
 
-static void measure(struct columns *columns, const struct table_view *view)
+/* `text` is room for a cell. */
+static void measure(struct columns *columns, const struct table_view *view, struct strbuf *text)
 {
 	uint32_t shown = 0, limit = row_limit(view);
-	struct strbuf text = {0};
 
 	for (uint32_t i = 0; i < view->tally->count && shown < limit; i++) {
 		const struct tally_row *row = &view->tally->rows[i];
@@ -269,13 +271,12 @@ static void measure(struct columns *columns, const struct table_view *view)
 			struct column *column = &columns->at[c];
 			size_t width;
 
-			strbuf_reset(&text);
-			cell(&text, view, column, row, 0);
-			width = printable_columns(strbuf_text(&text));
+			strbuf_reset(text);
+			cell(text, view, column, row, 0);
+			width = printable_columns(strbuf_text(text));
 			column->width = width > column->width ? width : column->width;
 		}
 	}
-	strbuf_done(&text);
 }
 
 static size_t taken(const struct columns *columns)
@@ -361,14 +362,23 @@ static void print_rest(const struct table_view *view, uint64_t rows, uint64_t se
 			figure_percent(figure_share(self, view->tally->weight), p));
 }
 
-void table_view_text(const struct table_view *view, FILE *out)
+/* A buffer that has failed stays so: one question at the end of a table is enough. */
+static int text_done(struct strbuf *text)
+{
+	bool failed = text->failed;
+
+	strbuf_done(text);
+	return failed ? -ENOMEM : 0;
+}
+
+int table_view_text(const struct table_view *view, FILE *out)
 {
 	struct columns columns = make_columns(view);
 	uint32_t shown = 0, limit = row_limit(view);
 	uint64_t rest = 0, rest_self = 0;
 	struct strbuf text = {0};
 
-	measure(&columns, view);
+	measure(&columns, view, &text);
 	fit(&columns, view->options->width);
 	fputs(paint(view->options->colour, PAINT_BOLD), out);
 	for (unsigned c = 0; c < columns.count; c++) {
@@ -394,10 +404,10 @@ void table_view_text(const struct table_view *view, FILE *out)
 		}
 	}
 	print_rest(view, rest, rest_self, out);
-	strbuf_done(&text);
+	return text_done(&text);
 }
 
-void table_view_markdown(const struct table_view *view, FILE *out)
+int table_view_markdown(const struct table_view *view, FILE *out)
 {
 	struct columns columns = make_columns(view);
 	uint32_t shown = 0, limit = row_limit(view);
@@ -435,7 +445,7 @@ void table_view_markdown(const struct table_view *view, FILE *out)
 	if (rest > 0)
 		putc('\n', out);
 	print_rest(view, rest, rest_self, out);
-	strbuf_done(&text);
+	return text_done(&text);
 }
 
 static void row_json(

@@ -39,8 +39,9 @@ struct table_view {
 	bool is_ns; /* the weights */
 };
 
-void table_view_text(const struct table_view *view, FILE *out);
-void table_view_markdown(const struct table_view *view, FILE *out);
+/* 0, or -ENOMEM: then cells are missing. */
+int table_view_text(const struct table_view *view, FILE *out);
+int table_view_markdown(const struct table_view *view, FILE *out);
 void table_view_json(const struct table_view *view, struct json_out *json);
 
 struct shown_name {

@@ -191,6 +191,7 @@ static void print_name(struct walk *walk, uint32_t node, unsigned before)
 		fprintf(walk->out, "%s%s%s", paint(options->colour, PAINT_DIM),
 			strbuf_text(&where), paint(options->colour, PAINT_OFF));
 	putc('\n', walk->out);
+	walk->text.failed |= name.failed || where.failed;
 	strbuf_done(&name);
 	strbuf_done(&where);
 }
@@ -365,6 +366,7 @@ int tree_view_text(const struct tree_view *view, FILE *out)
 			figure_thousands(view->tree->cut, n));
 	free(walk.pending);
 	free(walk.open);
+	rc = walk.text.failed ? -ENOMEM : rc;
 	strbuf_done(&walk.text);
 	return rc == -ENOSPC ? 0 : rc;
 }
