@@ -142,6 +142,7 @@ static void put_fitted(struct strbuf *out, const char *name, double pixels)
 			break;
 		strbuf_add(&cut, p, len);
 	}
+	out->failed |= cut.failed;
 	escape_xml(out, strbuf_text(&cut), NAME_CHARS);
 	if (*p)
 		strbuf_puts(out, "..");
@@ -242,6 +243,7 @@ static void put_head(struct flame *flame)
 		TOP + rows * ROW + 10);
 	strbuf_puts(out, flame_style);
 	strbuf_puts(out, "</style>\n<text class=\"head\" x=\"10\" y=\"20\">");
+	out->failed |= line.failed;
 	escape_xml(out, strbuf_text(&line), NAME_CHARS);
 	strbuf_puts(out, "</text>\n");
 	put_legend(out);
