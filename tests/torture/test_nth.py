@@ -18,6 +18,7 @@ BUILDS = ("build", "build-asan")
 HERE = os.path.dirname(os.path.abspath(__file__))
 HANG_S = 20
 BURN_MS = 4
+SHOWN_MOST = 12
 HZ = 5000
 
 SHORT = 0
@@ -123,7 +124,7 @@ def told_place(fired):
 
 def clean(box):
     for path in glob.glob(os.path.join(glob.escape(box.folder), "*")):
-        if os.path.basename(path) in ("began", "done", "new.data", "new.data.old", "x.svg"):
+        if os.path.basename(path) in ("began", "done", "new.data", "new.data.old", "x.svg", "x.folded"):
             os.unlink(path)
 
 
@@ -165,8 +166,7 @@ def judge_same(expected, normal=lambda text: text):
 
 
 def names_line(text):
-    found = re.search(r"^.. Names .*$", text, re.MULTILINE)
-    return found.group(0) if found else None
+    return re.findall(r"^.. (?:Names|Note) .*$", text, re.MULTILINE)
 
 
 def first_difference(before, after):
@@ -183,11 +183,20 @@ def counts(text):
     return [(s.tid, s.time, s.period, [f[0] for f in s.frames]) for s in parse_script(text)]
 
 
-def judge_svg(box, done, harmless):
-    if done.status == 0:
-        with open(box.path("x.svg")) as file:
+def judge_file(name, end):
+    """What was written is what a run writes to which nothing happens."""
+    whole = []
+
+    def judge(box, done, harmless):
+        if done.status:
+            return
+        with open(box.path(name)) as file:
             text = file.read()
-        check(text.rstrip().endswith("</svg>"), "success, and half a picture", text[-200:])
+        if not whole:
+            whole.append(text)
+        check(text.endswith(end), "success, and an end is missing:", text[-200:])
+        check(text == whole[0], "another picture:", first_difference(whole[0], text))
+    return judge
 
 
 def torture(box, script, seconds):
@@ -235,7 +244,7 @@ def torture(box, script, seconds):
             script.name, sum(tried.values()), min(sum(tried.values()), len(first)), len(first),
             sum(total.values()), sum(tried.values()) - failed, failed, missed))
     say("  " + ", ".join("%s %d" % (kind, tried[kind]) for kind in sorted(tried)))
-    for plan, fault in faults:
+    for plan, fault in faults[:SHOWN_MOST]:
         say("WICK_TORTURE_ONLY=%s %s: %s" % (plan, script.name, fault[:1500]))
     check(not faults, "%d faults, see above" % len(faults))
 
@@ -268,8 +277,16 @@ def a_script_is_right_or_says(box):
 @test
 def a_picture_is_whole_or_it_says(box):
     recorded(box)
-    torture(box, Script(box, "export", ["export", "-i", "old.data", "-o", "x.svg"], judge_svg),
+    torture(box, Script(box, "export", ["export", "-i", "old.data", "-o", "x.svg"],
+                        judge_file("x.svg", "</svg>\n")),
             1.5)
+
+
+@test
+def folded_stacks_are_whole_or_it_says(box):
+    recorded(box)
+    torture(box, Script(box, "folded", ["export", "-i", "old.data", "-o", "x.folded"],
+                        judge_file("x.folded", "\n")), 1)
 
 
 if __name__ == "__main__":
