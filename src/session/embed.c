@@ -5,6 +5,26 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *cache_dir(char ret_dir[CACHE_DIR_ROOM])
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *base = cache && cache[0] == '/' ? cache : home;
+	struct stat st;
+	int len;
+
+	ret_dir[0] = '\0';
+	/* Under sudo the home may be another's: nothing of root's is left there. */
+	if (!base || base[0] != '/' || stat(base, &st) < 0 || st.st_uid != geteuid())
+		return ret_dir;
+	len = snprintf(
+		ret_dir, CACHE_DIR_ROOM, "%s%s/wick", base, base == cache ? "" : "/.cache");
+	if (len >= CACHE_DIR_ROOM)
+		ret_dir[0] = '\0';
+	return ret_dir;
+}
 
 static uint8_t outcome_of(void *ctx, uint32_t module)
 {

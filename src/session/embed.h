@@ -9,6 +9,13 @@
 enum { EMBED_FRAMES_MOST = 1 << 20 };
 
 /*
+ * Where kernel symbols are remembered: $XDG_CACHE_HOME/wick, else ~/.cache/wick, in a home of
+ * our own. "" where there is none.
+ */
+enum { CACHE_DIR_ROOM = 1024 };
+const char *cache_dir(char ret_dir[CACHE_DIR_ROOM]);
+
+/*
  * Resolves every frame of the profile and puts the names into features->names, in place of what
  * is there. `codes` may be NULL. 0, -ENOMEM, -EFBIG.
  */

@@ -311,6 +311,7 @@ static int load_start(struct load *load)
 		.code_at = load->options->no_names ? NULL : load_code,
 		.ctx = load,
 	};
+	char cache[CACHE_DIR_ROOM];
 	int rc = perfdata_open(load->options->path, &load->reader, load->err);
 
 	if (rc < 0)
@@ -324,6 +325,7 @@ static int load_start(struct load *load)
 	if (rc < 0)
 		return rc;
 	kernel_build_id(load->info, &symbols);
+	symbols.kernel_cache = cache_dir(cache);
 	rc = load_stacks(load, &apply);
 	if (rc == 0)
 		rc = reorder_new(load->info->volatile_records, &load->reorder);

@@ -178,6 +178,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.map_folder = recorder_map_folder,
 		.ctx = r,
 	};
+	char cache[CACHE_DIR_ROOM];
 	struct perf_limits limits;
 	struct apply_options apply = {
 		.target = &r->target,
@@ -204,6 +205,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.emit = recorder_sink,
 		.ctx = r,
 	};
+	symbols.kernel_cache = cache_dir(cache);
 	keep_init(&r->keep, &r->proc, &r->target);
 	jit_init(&r->jit);
 	r->jit.no_time = capture_clock(capture) != CLOCK_MONOTONIC;

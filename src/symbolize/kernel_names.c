@@ -3,21 +3,29 @@
  * With address randomisation the same kernel lies elsewhere after a reboot: the recorded
  * address of _stext against the present one is how far the kernel proper has moved. Modules
  * move by themselves, so they have names only when the kernel has not moved at all.
+ *
+ * The first lines of kallsyms say where _stext is; with that, the kernel proper comes out of
+ * the cache. All of kallsyms is read when there is none, or when an address lies elsewhere: in
+ * a module, or in a BPF program.
  */
 #include "symbolize/kernel_names.h"
 
+#include "base/cleanup.h"
 #include "base/fileio.h"
 #include "object/elf.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { KALLSYMS_MAX = 1 << 28, NOTES_MAX = 1 << 20 };
+enum { KALLSYMS_MAX = 1 << 28, NOTES_MAX = 1 << 20, HEAD_BYTES = 4096 };
 
 void kernel_names_done(struct kernel_names *names)
 {
 	kallsyms_done(&names->kallsyms);
+	free(names->path);
+	names->path = NULL;
 }
 
 static uint8_t running_build_id(const char *path, uint8_t ret_id[20])
@@ -48,11 +56,42 @@ static bool is_the_kernel(const struct symbolizer_options *options, const struct
 	return running_bytes == recorded_bytes && !memcmp(running, recorded, running_bytes);
 }
 
+/* Where the kernel lies now; 0: hidden, or not in the first lines. */
+static uint64_t stext_read(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct kallsyms head = {.stext = 0};
+	char text[HEAD_BYTES];
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	uint64_t stext = 0;
+
+	while (got > 0 && text[got - 1] != '\n')
+		got--;
+	if (got > 0 && kallsyms_parse(text, (size_t)got, &head) == 0) {
+		stext = head.state == KALLSYMS_FULL ? head.stext : 0;
+		kallsyms_done(&head);
+	}
+	return stext;
+}
+
+static int load_all(struct kernel_names *names)
+{
+	struct strbuf text = {0};
+	int r = file_read(AT_FDCWD, names->path, KALLSYMS_MAX, &text);
+
+	names->cached = false;
+	kallsyms_done(&names->kallsyms);
+	if (!r)
+		r = kallsyms_parse(strbuf_text(&text), text.len, &names->kallsyms);
+	strbuf_done(&text);
+	names->usable = !r && names->kallsyms.state == KALLSYMS_FULL;
+	return r == -ENOMEM ? r : 0;
+}
+
 int kernel_names_load(struct kernel_names *names, const struct symbolizer_options *options,
 	const struct module *module)
 {
-	const char *path = options->kallsyms ? options->kallsyms : "/proc/kallsyms";
-	struct strbuf text = {0};
+	uint64_t stext;
 	int r;
 
 	if (names->tried)
@@ -60,12 +99,27 @@ int kernel_names_load(struct kernel_names *names, const struct symbolizer_option
 	names->tried = true;
 	if (!is_the_kernel(options, module))
 		return 0;
-	r = file_read(AT_FDCWD, path, KALLSYMS_MAX, &text);
-	if (!r)
-		r = kallsyms_parse(strbuf_text(&text), text.len, &names->kallsyms);
-	strbuf_done(&text);
-	names->usable = !r && names->kallsyms.state == KALLSYMS_FULL;
-	return r == -ENOMEM ? r : 0;
+	names->path = strdup(options->kallsyms ? options->kallsyms : "/proc/kallsyms");
+	if (!names->path)
+		return -ENOMEM;
+	if (!options->kernel_cache)
+		return load_all(names);
+	names->id.len = running_build_id(options->kernel_notes, names->id.bytes);
+	stext = stext_read(names->path);
+	r = kernel_cache_load(
+		options->kernel_cache, &names->id, stext, &names->kallsyms.kernel);
+	if (r > 0) {
+		names->kallsyms.state = KALLSYMS_FULL;
+		names->kallsyms.stext = stext;
+		names->cached = names->usable = true;
+		return 0;
+	}
+	if (r == 0)
+		r = load_all(names);
+	if (r == 0 && names->usable && names->kallsyms.stext == stext)
+		kernel_cache_store(
+			options->kernel_cache, &names->id, stext, &names->kallsyms.kernel);
+	return r;
 }
 
 /* "[ext4]" and "/lib/modules/6.1/kernel/fs/ext4/ext4.ko.xz" both are ext4; '-' reads '_'. */
@@ -112,6 +166,8 @@ bool kernel_names_find(struct kernel_names *names, const struct module *module,
 		return false;
 	if (module->kind == MODULE_KERNEL)
 		symbol = symtab_find(table, addr - moved);
+	if (!symbol && names->cached && load_all(names) < 0)
+		return false;
 	if (!symbol && !moved) {
 		module_name(path, name, sizeof(name));
 		symbol = kallsyms_find_in_modules(&names->kallsyms,

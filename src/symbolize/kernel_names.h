@@ -3,10 +3,14 @@
 #pragma once
 
 #include "object/kallsyms.h"
+#include "symbolize/kernel_cache.h"
 #include "symbolize/symbolize.h"
 
 struct kernel_names {
 	bool tried;
+	bool cached;	     /* only the kernel proper is there, out of the cache */
+	char *path;	     /* of kallsyms, and the cache's key, for reading the rest */
+	struct kernel_id id; /* of the running kernel */
 	bool usable; /* the running kernel is the recorded one, and shows its addresses */
 	struct kallsyms kallsyms;
 };

@@ -38,8 +38,9 @@ struct module_state {
 
 struct symbolizer {
 	struct symbolizer_options options;
-	char *kallsyms, *kernel_notes, *sysroot, *debug_dir; /* copies of the options' */
-	struct module_state *modules;			     /* by the profile's module id */
+	char *kallsyms, *kernel_notes, *kernel_cache, *sysroot,
+		*debug_dir;	      /* copies of the options' */
+	struct module_state *modules; /* by the profile's module id */
 	uint32_t module_count, module_cap;
 	struct kernel_names kernel;
 	struct naming naming;
@@ -61,6 +62,7 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	s->options = *options;
 	if (copy_string(options->kallsyms, &s->kallsyms) < 0 ||
 		copy_string(options->kernel_notes, &s->kernel_notes) < 0 ||
+		copy_string(options->kernel_cache, &s->kernel_cache) < 0 ||
 		copy_string(options->sysroot, &s->sysroot) < 0 ||
 		copy_string(options->debug_dir, &s->debug_dir) < 0) {
 		symbolizer_free(s);
@@ -68,6 +70,7 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	}
 	s->options.kallsyms = s->kallsyms;
 	s->options.kernel_notes = s->kernel_notes;
+	s->options.kernel_cache = s->kernel_cache;
 	s->options.sysroot = s->sysroot;
 	s->options.debug_dir = s->debug_dir;
 	s->naming.no_demangle = options->no_demangle;
@@ -91,6 +94,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	debug_pool_done(&s->debug);
 	free(s->kallsyms);
 	free(s->kernel_notes);
+	free(s->kernel_cache);
 	free(s->sysroot);
 	free(s->debug_dir);
 	free(s);

@@ -27,6 +27,7 @@ struct symbolizer_options {
 	bool no_inlines; /* functions of the symbol tables only: no inlined ones, no lines */
 	const char *debug_dir; /* searched for debug files before /usr/lib/debug; NULL: none */
 	const char *kallsyms;  /* path, NULL: /proc/kallsyms */
+	const char *kernel_cache;    /* a folder to remember kallsyms in, NULL: do not */
 	const char *kernel_notes;    /* path, NULL: /sys/kernel/notes */
 	uint8_t kernel_build_id[20]; /* of the recorded kernel; 0 bytes: not known */
 	uint8_t kernel_build_id_bytes;
