@@ -1,8 +1,10 @@
 /* wick: finds the subcommand and runs it. */
 #include "cli/command.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <string.h>
+#include <unistd.h>
 
 static void usage(FILE *out)
 {
@@ -16,10 +18,24 @@ static void usage(FILE *out)
 	fputs("\n`wick COMMAND --help` says more.\n", out);
 }
 
+/*
+ * Where stdin, stdout or stderr are closed the next file that is opened would take their place,
+ * and be written into by mistake. What takes it instead can do as little as they, and is closed
+ * for a command that is run.
+ */
+static void keep_places(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+			open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)
+			return;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
 
+	keep_places();
 	setlocale(LC_ALL, "");
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		usage(argc > 1 ? stdout : stderr);
