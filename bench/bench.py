@@ -9,7 +9,8 @@ shown, so that what the machine does besides hits all alike. What is measured:
   own CPU a sample   the CPU time of the recorder's own threads from the start of the target to the
                      recorder's end (its process clock, read from outside; at the end before it is
                      reaped), over the samples: start-up is apart, for everyone alike; all that is
-                     done after the last sample, to the last byte written, is in
+                     done after the last sample, to the last byte written, is in. The second row
+                     is wick record --call-graph fp --no-embed beside perf record -g -B
   CPU, wall          of recorder and target together, over the target alone
   record -- true     wall time of recording a program that does nothing
   report             wall time and peak memory of the report, on the same file
@@ -60,10 +61,16 @@ class Bench:
         return wall / 1e9, cpu / 1e9, peak / 1024, done.stderr
 
     def recorder(self, who, data, command, hz=HZ):
+        """As everybody calls it; "who -": frame-pointer chains, and no names or build ids after."""
         if who == "wick":
-            return [WICK, "record", "-F", hz, "-o", data, "--"] + command
+            return [WICK, "record", "-q", "-F", hz, "-o", data, "--"] + command
+        if who == "wick -":
+            return [WICK, "record", "-q", "--call-graph", "fp", "--no-embed", "-F", hz, "-o", data,
+                    "--"] + command
         if who == "perf":
             return ["perf", "record", "-q", "-g", "-F", hz, "-o", data, "--"] + command
+        if who == "perf -":
+            return ["perf", "record", "-q", "-B", "-g", "-F", hz, "-o", data, "--"] + command
         return [self.discard, "-F", hz, "--"] + command
 
     def samples(self, who, data, stderr):
@@ -165,15 +172,19 @@ class Table:
 
 
 def bench_own_cpu(bench, table, runs, tools):
-    results = alternate(runs, {who: lambda who=who: bench.own_cpu(who)
-                               for who in tools + ["discard"]})
+    names = tools + [who + " -" for who in tools] + ["discard"]
+    results = alternate(runs, {who: lambda who=who: bench.own_cpu(who) for who in names})
     cells = {who: (median(results[who], 0) / 1000, "%.2f us") for who in results}
-    table.row("own CPU a sample", cells["wick"], cells.get("perf"), cells["discard"], "<= 2 us")
+    table.row("own CPU a sample, all of it", cells["wick"], cells.get("perf"))
+    table.row("own CPU a sample, fp, no names after", cells["wick -"], cells.get("perf -"),
+              cells["discard"], "<= 2 us")
     cells = {who: (1000 * median(results[who], 2), "%.1f ms") for who in results}
-    table.row("own CPU until the target starts", cells["wick"], cells.get("perf"), cells["discard"])
-    sizes = {who: (os.path.getsize(bench.path(who + ".data")) / results[who][-1][1], "%.0f")
-             for who in tools}
-    table.row("bytes a sample", sizes["wick"], sizes.get("perf"))
+    table.row("own CPU until the target starts", cells["wick"], cells.get("perf"),
+              cells["discard"])
+    for who, name in (("wick", "bytes a sample"), ("wick -", "bytes a sample, fp, no names")):
+        sizes = [(os.path.getsize(bench.path(tool + ".data")) / results[tool][-1][1], "%.0f")
+                 if tool in results else None for tool in (who, who.replace("wick", "perf"))]
+        table.row(name, *sizes)
     table.row("samples", *[(results[who][-1][1], "%d") if who in results else None
                            for who in ("wick", "perf", "discard")])
 
