@@ -5,8 +5,10 @@
  * At that point libiberty holds its working memory on the stack, so nothing is lost but, in a
  * Rust name with punycode, one small buffer.
  *
- * libiberty refuses names of more than 1,024 bytes as long as its recursion limit is on, and it
- * stays on.
+ * libiberty refuses names of more than 1,024 bytes as long as its recursion limit is on. Longer
+ * ones, which are rare, are demangled without it by a thread that lives for that one name and
+ * has a stack (BIG_STACK) that the deepest nesting of DEMANGLE_IN_MAX bytes fits in: about
+ * eight calls of 100 to 200 bytes for each byte of the name, and 64 bytes of working memory.
  */
 #include "object/demangle.h"
 
@@ -17,7 +19,12 @@
 #if HAVE_LIBIBERTY
 
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
+
+/* What libiberty takes with its limit on, and the stack for what it does not. */
+enum { SHORT_MAX = 1000, BIG_STACK = 64 << 20 };
 
 struct sink {
 	struct strbuf *out;
@@ -36,10 +43,10 @@ static void sink_add(const char *text, size_t len, void *ctx)
 	strbuf_add(sink->out, text, len);
 }
 
-static bool demangle_into(const char *name, struct strbuf *out)
+static bool demangle_here(const char *name, struct strbuf *out, int more_options)
 {
 	struct sink sink = {.out = out, .start = out->len};
-	int options = DMGL_PARAMS | DMGL_ANSI;
+	int options = DMGL_PARAMS | DMGL_ANSI | more_options;
 
 	if (setjmp(sink.too_long))
 		return false;
@@ -51,6 +58,45 @@ static bool demangle_into(const char *name, struct strbuf *out)
 		out->text[out->len] = '\0';
 	}
 	return name[1] != 'R' && cplus_demangle_v3_callback(name, options, sink_add, &sink);
+}
+
+struct long_name {
+	const char *name;
+	struct strbuf *out;
+	bool ok;
+};
+
+static void *long_name_run(void *arg)
+{
+	struct long_name *job = arg;
+
+	job->ok = demangle_here(job->name, job->out, DMGL_NO_RECURSE_LIMIT);
+	return NULL;
+}
+
+static bool demangle_long(const char *name, struct strbuf *out)
+{
+	struct long_name job = {name, out, false};
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r = -1;
+
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	sigfillset(&all); /* signals are the caller's */
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!pthread_attr_setstacksize(&attr, BIG_STACK))
+		r = pthread_create(&thread, &attr, long_name_run, &job);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return !r && !pthread_join(thread, NULL) && job.ok;
+}
+
+static bool demangle_into(const char *name, struct strbuf *out)
+{
+	return strnlen(name, SHORT_MAX + 1) <= SHORT_MAX ? demangle_here(name, out, 0)
+							 : demangle_long(name, out);
 }
 
 #else

@@ -1,5 +1,6 @@
 #include "object/demangle.h"
 
+#include "base/cleanup.h"
 #include "config.h"
 #include "tests/unit_test.h"
 
@@ -43,7 +44,7 @@ static void other_names_stay_as_they_are(void **state)
 	check("write@plt", "write@plt");
 }
 
-static void a_long_name_stays(void **state)
+static void a_name_beyond_the_limit_stays(void **state)
 {
 	char *name = malloc(DEMANGLE_IN_MAX + 10);
 
@@ -55,6 +56,57 @@ static void a_long_name_stays(void **state)
 	name[DEMANGLE_IN_MAX] = '\0';
 	check(name, name);
 	free(name);
+}
+
+/* Real ones, of templates in templates, have up to 10,000 characters. */
+static void long_names_are_read(void **state)
+{
+	struct strbuf name = {0}, want = {0};
+
+	(void)state;
+	strbuf_puts(&name, "_Z1f");
+	strbuf_puts(&want, "f(");
+	for (int i = 0; i < 1000; i++) {
+		strbuf_printf(&name, "7name%03dIiE", i);
+		strbuf_printf(&want, "%sname%03d<int>", i ? ", " : "", i);
+	}
+	strbuf_puts(&want, ")");
+	assert_true(name.len > 10000);
+	check(strbuf_text(&name), strbuf_text(&want));
+	strbuf_done(&name);
+	strbuf_done(&want);
+}
+
+/* As deep as a name of the longest length can be, of each kind of nesting. */
+static void deep_names_are_survived(void **state)
+{
+	static const struct {
+		const char *open, *end, *close;
+	} kinds[] = {{"P", "i", ""}, {"1aI", "i", "E"}, {"F", "i", "E"}, {"N1aI", "i", "EE"},
+		{"DTcv", "iLi0E", "E"}, {"M1a", "i", ""}, {"A_", "i", ""}, {"DpR", "i", ""},
+		{"L_Z1f", "i", "E"}, {"XadL_Z1f", "i", "EE"}, {"ZN", "1a", "E"},
+		{"KPFv", "i", "E"}};
+	struct strbuf name = {0}, out = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		size_t depth = (DEMANGLE_IN_MAX - 16) /
+			       (strlen(kinds[i].open) + strlen(kinds[i].close));
+
+		strbuf_reset(&name);
+		strbuf_puts(&name, "_Z1f");
+		for (size_t n = 0; n < depth; n++)
+			strbuf_puts(&name, kinds[i].open);
+		strbuf_puts(&name, kinds[i].end);
+		for (size_t n = 0; n < depth; n++)
+			strbuf_puts(&name, kinds[i].close);
+		assert_true(name.len <= DEMANGLE_IN_MAX);
+		strbuf_reset(&out);
+		demangle(strbuf_text(&name), &out);
+		assert_true(out.len > 0 && out.len <= DEMANGLE_OUT_MAX);
+	}
+	strbuf_done(&name);
+	strbuf_done(&out);
 }
 
 /* f(a<int, int>, a<S0_, S0_>, a<S1_, S1_>, ...): each argument is twice as long as the one
@@ -105,7 +157,9 @@ static void random_names_are_survived(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(cpp_and_rust_are_read),
 	cmocka_unit_test(other_names_stay_as_they_are),
-	cmocka_unit_test(a_long_name_stays),
+	cmocka_unit_test(a_name_beyond_the_limit_stays),
+	cmocka_unit_test(long_names_are_read),
+	cmocka_unit_test(deep_names_are_survived),
 	cmocka_unit_test(a_name_that_explodes_is_stopped),
 	cmocka_unit_test(random_names_are_survived),
 };
