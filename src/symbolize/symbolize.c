@@ -34,6 +34,7 @@ struct module_state {
 	struct symtab table;
 	struct elf_segment *segments;
 	uint32_t segment_count;
+	uint32_t misses, read_again_at; /* of a live program's perf map */
 };
 
 struct symbolizer {
@@ -206,9 +207,25 @@ static int load_anonymous(
 	struct perf_map map = {0};
 	int r = perf_map_file_read(&s->options, module->pid, &map);
 
+	symtab_done(&state->table);
 	state->table = map.table; /* moved */
 	state->outcome = state->table.count ? MODULE_NAMED : MODULE_NO_FILE;
 	return r < 0 ? r : 0;
+}
+
+/*
+ * A live program goes on compiling: what its map lacks may be there by now. It is read again at
+ * the first miss, and then each time that the misses have doubled, so that code without names
+ * does not cost a reading each.
+ */
+static int read_again(
+	struct symbolizer *s, const struct module *module, struct module_state *state)
+{
+	if (!s->options.live || module->kind != MODULE_ANON ||
+		++state->misses < state->read_again_at)
+		return 0;
+	state->read_again_at = 2 * state->misses;
+	return load_anonymous(s, module, state) < 0 ? -ENOMEM : 1;
 }
 
 /* The module's state, loaded. 0, or -ENOMEM or -ENOSPC. */
@@ -359,6 +376,13 @@ int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint
 	if (r < 0)
 		return r;
 	find(symbolizer, profile, module, state, frame_lookup_addr(f), &hit);
+	if (!hit.key.linkage_name) {
+		r = read_again(symbolizer, module, state);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			find(symbolizer, profile, module, state, frame_lookup_addr(f), &hit);
+	}
 	return resolve_found(symbolizer, profile, frame, state, &hit);
 }
 

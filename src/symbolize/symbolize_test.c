@@ -587,6 +587,13 @@ static void jit_code_is_named_by_its_perf_map(void **state)
 	b.module.pid = getpid();
 	bench_go(&b, &(struct symbolizer_options){.live = true});
 	assert_string_equal(name_at(&b, 0x500001, false), "compiled+0x1");
+	/* It compiles more. */
+	assert_string_equal(name_at(&b, 0x600001, false), "[unknown]");
+	map = fopen(path, "ae");
+	assert_non_null(map);
+	fprintf(map, "600000 20 later\n");
+	fclose(map);
+	assert_string_equal(name_at(&b, 0x600002, false), "later+0x2");
 	bench_done(&b);
 	unlink(path);
 }
