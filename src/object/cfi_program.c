@@ -93,7 +93,9 @@ static void restore(struct machine *m, uint64_t reg)
 
 static void move_to(struct machine *m, uint64_t loc)
 {
-	if (loc > m->wanted) {
+	if (loc < m->loc) { /* DW_CFA_set_loc only goes forwards */
+		m->bad = true;
+	} else if (loc > m->wanted) {
 		m->end = loc;
 		m->done = true;
 	} else {

@@ -234,8 +234,9 @@ def run(tool, build, folder):
         names = compile_it(Build("", "go", build.source, None), folder)
         os.rename(program, program + ".names")
         os.rename(program + ".stripped", program)
+    os.environ["RUST_BACKTRACE"] = "0"
     done = subprocess.run([tool, "-F", "1499", "-n", "20000", "-s", "16384"] + ["-l"] * build.live +
-                          ["--", program, "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                          ["--", program, "200" if build.compiler in ("rustc", "go") else "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode == SKIPPED:
         print(done.stderr.decode().strip())
         sys.exit(SKIPPED)
