@@ -11,6 +11,7 @@ from wicktest import (NOBODY, WICK, Skip, as_user, check, count, is_root, main, 
 HZ = 2000
 LOST_S = 1.0  # what a killed recorder may lose: a second, and what was on its way
 ON_ITS_WAY_S = 0.7
+FEW = 5  # samples of 0.3 s of wall time, however busy the machine is
 
 
 def kill_at(box, moments):
@@ -121,7 +122,7 @@ def a_command_that_ignores_the_end_is_ended(box):
     recorder.signal(signal.SIGINT)
     done = recorder.wait(20).check_sane()
     check(done.status == 128 + signal.SIGKILL, done.status, done.err)
-    check(count(box.script(), "burn_busy") > 50)
+    check(count(box.script(), "burn_busy") > FEW)
 
 
 @test
@@ -147,7 +148,7 @@ def a_killed_target_ends_the_recording(box):
     os.kill(recorder.command_pid, signal.SIGKILL)
     done = recorder.wait(10).check_sane()
     check(done.status == 128 + signal.SIGKILL, done.status, done.err)
-    check(count(box.script(), "burn_busy") > 50)
+    check(count(box.script(), "burn_busy") > FEW)
     check(box.report()["quality"]["coverage"] > 0.9)
 
 
@@ -159,7 +160,7 @@ def a_killed_target_ends_the_attached_recording(box):
     target.signal(signal.SIGKILL)
     target.process.wait()
     recorder.wait(10).check_sane().ok()
-    check(count(box.script(), "burn_busy") > 50)
+    check(count(box.script(), "burn_busy") > FEW)
 
 
 @test

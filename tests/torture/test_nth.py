@@ -252,7 +252,7 @@ def torture(box, script, seconds):
 @test
 def a_recording_survives_or_says(box):
     torture(box, Script(box, "record", [
-        "record", "-F", HZ, "-o", "new.data", "--", brief(box), BURN_MS], judge_record), 6)
+        "record", "-F", HZ, "-o", "new.data", "--", brief(box), BURN_MS], judge_record), 4)
 
 
 def recorded(box):
@@ -265,13 +265,13 @@ def recorded(box):
 @test
 def a_report_is_right_or_says(box):
     recorded(box)
-    torture(box, Script(box, "report", ["report", "-i", "old.data"], judge_same([])), 3)
+    torture(box, Script(box, "report", ["report", "-i", "old.data"], judge_same([])), 2)
 
 
 @test
 def a_script_is_right_or_says(box):
     recorded(box)
-    torture(box, Script(box, "script", ["script", "-i", "old.data"], judge_same([])), 1.5)
+    torture(box, Script(box, "script", ["script", "-i", "old.data"], judge_same([])), 1)
 
 
 @test
@@ -279,7 +279,7 @@ def a_picture_is_whole_or_it_says(box):
     recorded(box)
     torture(box, Script(box, "export", ["export", "-i", "old.data", "-o", "x.svg"],
                         judge_file("x.svg", "</svg>\n")),
-            1.5)
+            1)
 
 
 @test
