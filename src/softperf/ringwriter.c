@@ -31,10 +31,12 @@ struct ringwriter {
 	size_t mapped_bytes;
 	struct ringwriter_options options;
 	int fd, wakeup_fd;
-	uint64_t head;	   /* where the next byte goes */
+	uint64_t head;	   /* data_head, once the record at hand is committed */
+	uint64_t at;	   /* where the next byte goes */
 	uint64_t woken_at; /* the head's last watermark */
 	uint32_t samples;  /* since the last wakeup by events */
 	bool wake;
+	bool paused;
 	bool first_bytes; /* the next put holds the record's header */
 	uint64_t lost_total, lost_unsaid;
 };
@@ -115,13 +117,13 @@ uint64_t ringwriter_lost_total(const struct ringwriter *writer)
 /* Copies to the head, around the end where it must be. */
 static void writer_copy(struct ringwriter *writer, const void *bytes, size_t len)
 {
-	size_t off = writer->head & (writer->size - 1), first = writer->size - off;
+	size_t off = writer->at & (writer->size - 1), first = writer->size - off;
 
 	if (first > len)
 		first = len;
 	memcpy(writer->data + off, bytes, first);
 	memcpy(writer->data, (const unsigned char *)bytes + first, len - first);
-	writer->head += len;
+	writer->at += len;
 }
 
 static int lost_encode(
@@ -129,16 +131,25 @@ static int lost_encode(
 {
 	struct wick_record record = {.type = PERF_RECORD_LOST, .id = *now};
 
-	record.id.id = writer->options.id;
+	record.id.id = record.id.stream_id = writer->options.id;
 	record.lost.id = writer->options.id;
 	record.lost.lost = writer->lost_unsaid;
 	return record_encode(&writer->options.layout, &record, buf, LOST_BYTES_MAX);
 }
 
-int ringwriter_reserve(struct ringwriter *writer, size_t size, const struct wick_sample_id *now)
+static bool writer_has_room(const struct ringwriter *writer, size_t bytes)
 {
 	uint64_t tail = __atomic_load_n(&writer->page->data_tail, __ATOMIC_ACQUIRE);
-	uint64_t waiting = writer->head - tail;
+	uint64_t waiting = writer->options.backward ? tail - writer->head : writer->head - tail;
+
+	if (writer->options.overwrite)
+		return bytes <= writer->size;
+	/* A tail that nobody could have read counts as full. */
+	return waiting < writer->size && bytes <= writer->size - 1 - waiting;
+}
+
+int ringwriter_reserve(struct ringwriter *writer, size_t size, const struct wick_sample_id *now)
+{
 	uint8_t lost[LOST_BYTES_MAX];
 	int lost_bytes = 0;
 
@@ -148,11 +159,17 @@ int ringwriter_reserve(struct ringwriter *writer, size_t size, const struct wick
 		lost_bytes = lost_encode(writer, now, lost);
 	if (lost_bytes < 0)
 		return lost_bytes;
-	/* A tail that nobody could have read counts as full. */
-	if (waiting >= writer->size || size + (size_t)lost_bytes > writer->size - 1 - waiting) {
+	if (writer->paused || !writer_has_room(writer, size + (size_t)lost_bytes)) {
 		writer->lost_unsaid++;
 		writer->lost_total++;
 		return -ENOSPC;
+	}
+	if (writer->options.backward) {
+		writer->head -= size + (size_t)lost_bytes;
+		writer->at = writer->head;
+	} else {
+		writer->at = writer->head;
+		writer->head += size + (size_t)lost_bytes;
 	}
 	if (lost_bytes) {
 		writer_copy(writer, lost, (size_t)lost_bytes);
@@ -175,6 +192,7 @@ static void writer_count(struct ringwriter *writer, const void *bytes, size_t le
 		return;
 	if (++writer->samples >= writer->options.wakeup_events) {
 		writer->samples = 0;
+		writer->woken_at++; /* as the kernel counts: a wakeup is a step of one byte */
 		writer->wake = true;
 	}
 }
@@ -186,21 +204,45 @@ void ringwriter_put(struct ringwriter *writer, const void *bytes, size_t len)
 	writer_copy(writer, bytes, len);
 }
 
-void ringwriter_commit(struct ringwriter *writer)
+static void writer_signal(struct ringwriter *writer)
 {
 	const uint64_t one = 1;
 
-	__atomic_store_n(&writer->page->data_head, writer->head, __ATOMIC_RELEASE);
-	if (writer->head - writer->woken_at > writer->options.watermark_bytes) {
-		writer->woken_at += writer->options.watermark_bytes;
-		writer->wake = true;
-	}
-	if (!writer->wake)
-		return;
 	writer->wake = false;
 	/* Fails only when 2^64 wakeups wait: the reader will wake up all the same. */
 	if (write(writer->wakeup_fd, &one, sizeof(one)) < 0)
 		return;
+}
+
+void ringwriter_commit(struct ringwriter *writer)
+{
+	uint64_t written = writer->options.backward ? -writer->head : writer->head;
+
+	__atomic_store_n(&writer->page->data_head, writer->head, __ATOMIC_RELEASE);
+	if (written - writer->woken_at > writer->options.watermark_bytes) {
+		writer->woken_at += writer->options.watermark_bytes;
+		writer->wake = true;
+	}
+	if (writer->wake)
+		writer_signal(writer);
+}
+
+void ringwriter_speaker(struct ringwriter *writer, uint64_t id,
+	const struct wick_layout *layout, uint32_t wakeup_events)
+{
+	writer->options.id = id;
+	writer->options.layout = *layout;
+	writer->options.wakeup_events = wakeup_events;
+}
+
+void ringwriter_pause(struct ringwriter *writer, bool paused)
+{
+	writer->paused = paused;
+}
+
+void ringwriter_wake(struct ringwriter *writer)
+{
+	writer_signal(writer);
 }
 
 int ringwriter_write(struct ringwriter *writer, const void *record, size_t size)

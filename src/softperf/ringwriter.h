@@ -22,6 +22,8 @@ struct ringwriter_options {
 	struct wick_layout layout; /* of the event: the trailer of LOST */
 	uint32_t wakeup_events; /* a wakeup every so many SAMPLEs; 0: by the watermark alone */
 	uint32_t watermark_bytes; /* a wakeup every so many bytes; 0: half of the ring */
+	bool overwrite; /* nobody moves data_tail: the newest records replace the oldest */
+	bool backward;	/* records grow downwards; data_head is where the newest begins */
 };
 
 /* 0, -EINVAL, -ENOMEM, or what memfd_create, mmap and eventfd answer. NULL may be freed. */
@@ -43,6 +45,16 @@ int ringwriter_reserve(
 	struct ringwriter *writer, size_t size, const struct wick_sample_id *now);
 void ringwriter_put(struct ringwriter *writer, const void *bytes, size_t len);
 void ringwriter_commit(struct ringwriter *writer);
+
+/* Several events share a ring: the one that writes next, in place of what the options said. */
+void ringwriter_speaker(struct ringwriter *writer, uint64_t id,
+	const struct wick_layout *layout, uint32_t wakeup_events);
+
+/* While a ring is paused nothing is written; what would have been counts as lost. */
+void ringwriter_pause(struct ringwriter *writer, bool paused);
+
+/* A wakeup without a record: the writer's end. */
+void ringwriter_wake(struct ringwriter *writer);
 
 /* All three for a finished record; the LOST in front takes the record's own time, thread and
  * CPU. */

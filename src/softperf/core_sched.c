@@ -1,0 +1,320 @@
+/*
+ * Contexts: which events count now.
+ *
+ *     OFF --enable--> INACTIVE --sched in: pmu->add--> ACTIVE --sched out: pmu->del--> INACTIVE
+ *
+ * A context has a clock of its own that runs while it is scheduled in; an event's time_enabled
+ * follows it from INACTIVE on, time_running while ACTIVE. A group goes in as a whole or not at
+ * all; what finds no counter waits for its turn, which the tick brings (rotation).
+ */
+#include "softperf/core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void core_context_time(struct core_context *ctx, struct core *core)
+{
+	if (ctx->cpu >= 0)
+		ctx->time += core->mono_ns - ctx->stamp;
+	ctx->stamp = core->mono_ns;
+}
+
+/* Without its leader a sibling rests, whatever it says itself. */
+static enum core_state effective_state(const struct core_event *event)
+{
+	if (event->leader->state <= CORE_OFF)
+		return event->leader->state;
+	return event->state;
+}
+
+void core_event_time(struct core_event *event)
+{
+	enum core_state state = effective_state(event);
+	uint64_t delta;
+
+	if (!event->ctx)
+		return;
+	core_context_time(event->ctx, event->core);
+	delta = event->ctx->time - event->stamp;
+	event->stamp = event->ctx->time;
+	if (state >= CORE_INACTIVE)
+		event->enabled += delta;
+	if (state >= CORE_ACTIVE)
+		event->running += delta;
+}
+
+static void set_state(struct core_event *event, enum core_state state)
+{
+	core_event_time(event);
+	if (event->leader == event)
+		for (struct core_event *s = event->next_sibling; s; s = s->next_sibling)
+			core_event_time(s);
+	event->state = state;
+}
+
+static int event_in(struct core_event *event, int cpu)
+{
+	struct core_pmu *pmu = event->pmu;
+	int rc;
+
+	if (event->hw.interrupts == UINT64_MAX) {
+		core_write_throttle(event, true);
+		event->hw.interrupts = 0;
+	}
+	set_state(event, CORE_ACTIVE);
+	event->on_cpu = cpu;
+	if (pmu->disable)
+		pmu->disable(pmu, cpu);
+	rc = pmu->add(event, CORE_EF_START);
+	if (pmu->enable)
+		pmu->enable(pmu, cpu);
+	if (rc < 0)
+		set_state(event, CORE_INACTIVE);
+	else
+		core_trace(event->core, "sched in", "event %llu: %s->add() on cpu %d",
+			(unsigned long long)event->id, pmu->name, cpu);
+	return rc;
+}
+
+static void event_out(struct core_event *event)
+{
+	struct core_pmu *pmu = event->pmu;
+
+	if (event->state != CORE_ACTIVE)
+		return;
+	if (pmu->disable)
+		pmu->disable(pmu, event->on_cpu);
+	pmu->del(event, CORE_EF_UPDATE);
+	if (pmu->enable)
+		pmu->enable(pmu, event->on_cpu);
+	set_state(event, CORE_INACTIVE);
+}
+
+static void group_out(struct core_event *leader)
+{
+	for (struct core_event *s = leader->next_sibling; s; s = s->next_sibling)
+		event_out(s);
+	event_out(leader);
+}
+
+/* All or nothing. */
+static void group_in(struct core_event *leader, int cpu)
+{
+	if (leader->state != CORE_INACTIVE || (leader->cpu >= 0 && leader->cpu != cpu))
+		return;
+	if (event_in(leader, cpu) < 0) {
+		leader->ctx->rotate = true;
+		return;
+	}
+	for (struct core_event *s = leader->next_sibling; s; s = s->next_sibling)
+		if (s->state == CORE_INACTIVE && event_in(s, cpu) < 0) {
+			leader->ctx->rotate = true;
+			group_out(leader);
+			return;
+		}
+}
+
+void core_context_in(struct core *core, struct core_context *ctx, int cpu)
+{
+	core_context_time(ctx, core);
+	ctx->cpu = cpu;
+	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
+		if (event->leader == event)
+			group_in(event, cpu);
+}
+
+void core_context_out(struct core *core, struct core_context *ctx)
+{
+	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
+		event_out(event);
+	core_context_time(ctx, core);
+	if (ctx->task)
+		ctx->cpu = -1;
+}
+
+/* The first group that could wait goes behind the others. */
+void core_context_rotate(struct core *core, struct core_context *ctx)
+{
+	struct core_event *first = ctx->first, **tail = &ctx->first;
+	int cpu = ctx->cpu;
+
+	if (!ctx->rotate || cpu < 0 || !first)
+		return;
+	ctx->rotate = false;
+	core_context_out(core, ctx);
+	do {
+		ctx->first = first->next_in_context;
+		first->next_in_context = NULL;
+		for (tail = &ctx->first; *tail;)
+			tail = &(*tail)->next_in_context;
+		*tail = first;
+		first = ctx->first;
+	} while (first->leader != first); /* a group's siblings go with it */
+	core_context_in(core, ctx, cpu);
+}
+
+void core_context_add(struct core_context *ctx, struct core_event *event)
+{
+	struct core_event **link = &ctx->first;
+
+	while (*link)
+		link = &(*link)->next_in_context;
+	*link = event;
+	event->ctx = ctx;
+	core_context_time(ctx, event->core);
+	event->stamp = ctx->time;
+	if (event->state == CORE_INACTIVE && ctx->cpu >= 0) {
+		if (event->leader == event)
+			group_in(event, ctx->cpu);
+		else if (event->leader->state == CORE_ACTIVE && event_in(event, ctx->cpu) < 0)
+			group_out(event->leader);
+	}
+}
+
+/* A leader's siblings are on their own from then on: perf_group_detach(). */
+static void group_leave(struct core_event *event)
+{
+	struct core_event **link = &event->leader->next_sibling;
+
+	if (event->leader == event) {
+		while (event->next_sibling) {
+			struct core_event *s = event->next_sibling;
+
+			event->next_sibling = s->next_sibling;
+			core_event_time(s);
+			s->next_sibling = NULL;
+			s->leader = s;
+		}
+		event->sibling_count = 0;
+		return;
+	}
+	while (*link != event)
+		link = &(*link)->next_sibling;
+	*link = event->next_sibling;
+	event->leader->sibling_count--;
+	event->next_sibling = NULL;
+	event->leader = event;
+}
+
+void core_context_remove(struct core_event *event)
+{
+	struct core_event **link = &event->ctx->first;
+
+	event_out(event);
+	group_leave(event);
+	while (*link != event)
+		link = &(*link)->next_in_context;
+	*link = event->next_in_context;
+	event->next_in_context = NULL;
+}
+
+void core_event_enable(struct core_event *event)
+{
+	if (event->state != CORE_OFF || !event->ctx)
+		return;
+	set_state(event, CORE_INACTIVE);
+	if (event->ctx->cpu < 0)
+		return;
+	if (event->leader == event)
+		group_in(event, event->ctx->cpu);
+	else if (event->leader->state == CORE_ACTIVE && event_in(event, event->ctx->cpu) < 0)
+		group_out(event->leader);
+}
+
+void core_event_disable(struct core_event *event)
+{
+	if (event->state <= CORE_OFF)
+		return;
+	if (event->leader == event)
+		group_out(event);
+	else
+		event_out(event);
+	set_state(event, CORE_OFF);
+}
+
+/* ---- events */
+
+struct core_event *core_event_new(struct core *core, const struct perf_event_attr *attr)
+{
+	struct core_event *event = calloc(1, sizeof(*event));
+
+	if (!event)
+		return NULL;
+	event->core = core;
+	event->attr = *attr;
+	event->id = ++core->last_id;
+	event->fd = event->cpu = event->on_cpu = event->hw.idx = -1;
+	event->leader = event;
+	event->state = attr->flags & ATTR_DISABLED ? CORE_OFF : CORE_INACTIVE;
+	event->hw.freq = attr->flags & ATTR_FREQ && attr->sample_period;
+	event->hw.sample_period = event->hw.freq ? 1 : attr->sample_period;
+	event->hw.last_period = event->hw.sample_period;
+	event->hw.period_left = (int64_t)event->hw.sample_period;
+	event->hw.stopped = true;
+	/* What core_open() refuses does not come here. */
+	(void)wick_layout_init(&event->layout, attr);
+	return event;
+}
+
+void core_event_free(struct core_event *event)
+{
+	free(event);
+}
+
+static struct core_event *counterpart(struct core_context *ctx, const struct core_event *root)
+{
+	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
+		if (event->parent == root)
+			return event;
+	return NULL;
+}
+
+static int inherit_one(struct core_event *event, struct core_task *child)
+{
+	struct core_event *root = event->parent ? event->parent : event, *copy, *leader;
+
+	copy = core_event_new(event->core, &root->attr);
+	if (!copy)
+		return -ENOMEM;
+	copy->pmu = event->pmu;
+	copy->cpu = event->cpu;
+	copy->parent = root;
+	copy->state = event->state >= CORE_INACTIVE ? CORE_INACTIVE : CORE_OFF;
+	copy->hw.freq = event->hw.freq;
+	copy->hw.sample_period = copy->hw.last_period = event->hw.sample_period;
+	copy->hw.period_left = (int64_t)copy->hw.sample_period;
+	copy->limit = event->limit;
+	copy->next_child = root->children;
+	root->children = copy;
+	leader = event->leader == event
+			 ? NULL
+			 : counterpart(child->ctx, event->leader->parent ? event->leader->parent
+									 : event->leader);
+	if (leader) {
+		struct core_event **link = &leader->next_sibling;
+
+		while (*link)
+			link = &(*link)->next_sibling;
+		*link = copy;
+		leader->sibling_count++;
+		copy->leader = leader;
+	}
+	core_context_add(child->ctx, copy);
+	return 0;
+}
+
+int core_event_inherit(struct core_task *parent, struct core_task *child, struct core *core)
+{
+	int rc = 0;
+
+	(void)core;
+	for (struct core_event *event = parent->ctx->first; event && rc == 0;
+		event = event->next_in_context) {
+		if (!(event->attr.flags & ATTR_INHERIT))
+			continue;
+		if (event->attr.flags & ATTR_INHERIT_THREAD && child->pid != parent->pid)
+			continue;
+		rc = inherit_one(event, child);
+	}
+	return rc;
+}
