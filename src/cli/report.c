@@ -36,6 +36,14 @@ static int set_tree(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_modules(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->report.modules = true;
+	return 0;
+}
+
 static int set_format(void *ctx, const char *value, struct error *err)
 {
 	static const char *const names[] = {"text", "json", "markdown"};
@@ -76,6 +84,7 @@ static const struct cli_option report_table[] = {
 	{'s', "sort", "KEYS", "rows by comm, pid, tid, thread, dso, symbol, comma separated",
 		set_sort},
 	{0, "tree", NULL, "the call tree from the root", set_tree},
+	{0, "modules", NULL, "how well each module is named, and by which file", set_modules},
 	{0, "callers", "FUNCTION", "who calls it: a name, a part of one, or /regex/",
 		set_callers},
 	{0, "callees", "FUNCTION", "what it calls", set_callees},
@@ -128,6 +137,8 @@ static int report_main(int argc, char **argv)
 	options.report.colour = term_colour(STDOUT_FILENO);
 	options.report.utf8 = term_utf8();
 	options.report.notes = loaded.notes;
+	options.report.namings = loaded.namings;
+	options.report.naming_count = loaded.naming_count;
 	options.report.note_count = loaded.note_count;
 	rc = report_write(&loaded.profile, &options.report, stdout, &err);
 	if (rc < 0 && rc != -EPIPE)

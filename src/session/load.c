@@ -56,6 +56,25 @@ static int names_first(struct load *load, uint32_t frame)
 		       : 0;
 }
 
+/* Names that came with the file are whole; less may be wanted. */
+static void names_as_asked(struct load *load, uint32_t frame)
+{
+	struct profile *profile = &load->out->profile;
+	struct frame *it = &profile->frames[frame];
+
+	if (load->options->no_inlines && it->line_count) {
+		it->first_line += it->line_count - 1u;
+		it->line_count = 1;
+		profile->lines[it->first_line].line = 0;
+	}
+	for (uint32_t i = 0; load->options->no_demangle && i < it->line_count; i++) {
+		struct function *function =
+			&profile->functions[profile->lines[it->first_line + i].function];
+
+		function->name = function->linkage_name;
+	}
+}
+
 static int frame_resolve(struct load *load, uint32_t frame)
 {
 	int rc = names_first(load, frame);
@@ -64,6 +83,7 @@ static int frame_resolve(struct load *load, uint32_t frame)
 		rc = symbolize_frame(load->symbolizer, &load->out->profile, frame);
 	if (rc >= 0 && load->names)
 		rc = names_frame(load->names, &load->out->profile, frame);
+	names_as_asked(load, frame);
 	return rc < 0 ? rc : 0;
 }
 
@@ -411,12 +431,19 @@ static int load_finish(struct load *load)
 	if (rc < 0)
 		return rc;
 	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
+	for (uint32_t i = 0; i < load->out->profile.frame_count; i++)
+		names_as_asked(load, i);
 	if (rc == 0)
 		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
 	if (rc > 0)
 		load->out->note_count = (uint32_t)rc;
 	if (rc > 0 && load->names)
 		notes_from_recorder(load);
+	if (rc >= 0)
+		rc = resolve_namings(
+			load->symbolizer, &load->out->profile, &load->out->namings);
+	if (rc > 0)
+		load->out->naming_count = (uint32_t)rc;
 	if (rc >= 0)
 		rc = hints_add(&load->out->profile);
 	if (rc >= 0 && load->options->copy_to)
@@ -464,6 +491,7 @@ void loaded_done(struct loaded *loaded)
 		free(loaded->cmdline[i]);
 	free(loaded->cmdline);
 	free(loaded->notes);
+	free(loaded->namings);
 	free(loaded->hostname);
 	free(loaded->osrelease);
 	free(loaded->arch);

@@ -27,6 +27,8 @@ struct load_options {
 
 struct loaded {
 	struct profile profile;
+	struct module_naming *namings; /* of all modules; empty with on_sample */
+	uint32_t naming_count;
 	struct module_note *notes; /* what is wrong with modules; empty with on_sample */
 	uint32_t note_count;
 	char **cmdline; /* of the recorder; may be NULL */

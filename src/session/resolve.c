@@ -191,3 +191,50 @@ int resolve_notes(const struct symbolizer *symbolizer, const struct profile *pro
 	*ret_notes = take_ptr(&notes);
 	return n;
 }
+
+static int by_frames(const void *a, const void *b)
+{
+	const struct module_naming *x = a, *y = b;
+
+	if (x->frames != y->frames)
+		return x->frames < y->frames ? 1 : -1;
+	return (x->module > y->module) - (x->module < y->module);
+}
+
+int resolve_namings(const struct symbolizer *symbolizer, struct profile *profile,
+	struct module_naming **ret_namings)
+{
+	cleanup_free uint64_t *counts = count_frames(profile);
+	cleanup_free struct module_naming *all =
+		calloc(profile->module_count + 1u, sizeof(*all));
+	int n = 0, rc;
+
+	if (!counts || !all)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct frame *frame = &profile->frames[i];
+		struct module_naming *it = &all[frame->module];
+
+		if (!is_code(profile, frame))
+			continue;
+		it->frames += counts[i];
+		it->named += frame->line_count ? counts[i] : 0;
+		if (frame->line_count && profile->lines[frame->first_line].line)
+			it->lined += counts[i];
+	}
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		if (!all[i].frames)
+			continue;
+		all[n] = all[i];
+		all[n].module = i;
+		all[n].why = why_unnamed(symbolizer, profile, i);
+		rc = profile_string(
+			profile, symbolizer_debug_file(symbolizer, i), &all[n].debug_file);
+		if (rc < 0)
+			return rc;
+		n++;
+	}
+	qsort(all, (size_t)n, sizeof(*all), by_frames);
+	*ret_namings = take_ptr(&all);
+	return n;
+}

@@ -21,6 +21,14 @@ struct module_note {
 	const char *stopped_why; /* the most frequent reason: a marker's text, or NULL */
 };
 
+/* How well a module's frames are named; each is counted once for each sample it stands in. */
+struct module_naming {
+	uint32_t module;
+	uint64_t frames, named, lined; /* all; with a function; with a source line */
+	uint32_t debug_file;	       /* string: where lines came from; 0: nowhere */
+	const char *why;	       /* what is missing, and the remedy; "": nothing */
+};
+
 /* For apply_options.is_root: resolves the frame (ctx is the symbolizer). */
 bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame);
 
@@ -34,3 +42,7 @@ int resolve_all(struct symbolizer *symbolizer, struct profile *profile,
  */
 int resolve_notes(const struct symbolizer *symbolizer, const struct profile *profile,
 	struct module_note **ret_notes);
+
+/* The same for each module with frames, most frames first; free() the array. */
+int resolve_namings(const struct symbolizer *symbolizer, struct profile *profile,
+	struct module_naming **ret_namings);

@@ -30,7 +30,8 @@ struct report_options {
 	 * (module), symbol (function). NULL: dso,symbol. Rows are sorted by self, then total.
 	 */
 	const char *sort;
-	bool tree; /* the call tree from the root, instead of the table */
+	bool tree;    /* the call tree from the root, instead of the table */
+	bool modules; /* how well each module is named, instead of the table */
 	/*
 	 * The functions named so, and who called them / what they called, instead of the table.
 	 * The whole name, or the name without its arguments, or else a part of it; /.../ is an
@@ -48,6 +49,8 @@ struct report_options {
 	bool utf8;			 /* else nothing but ASCII, names escaped */
 	const struct module_note *notes; /* why modules have frames without names */
 	uint32_t note_count;
+	const struct module_naming *namings; /* for `modules`; most frames first */
+	uint32_t naming_count;
 };
 
 /* Everything at its default: all of it, as text, not cut, plain. */
@@ -63,7 +66,8 @@ void report_options_init(struct report_options *options);
  * "unit": "ns" or "events", "weight", "samples", and one of
  *   "functions" or "rows" (--sort): [{name, kind, module, self, total, self_pct, ...}],
  *   "tree": [{id, parent, name, module, self, total, ...}], parents first,
- *   "callers" or "callees": [{function, module, total, "nodes": as in tree}]}]}
+ *   "callers" or "callees": [{function, module, total, "nodes": as in tree}]}]}; with `modules`
+ * "modules" in place of "events": [{module, frames, named, lined, debug_file, from}]
  */
 int report_write(const struct profile *profile, const struct report_options *options, FILE *out,
 	struct error *err);

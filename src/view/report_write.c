@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "formats/tree.h"
+#include "view/modules_view.h"
 #include "view/figure.h"
 #include "view/json_out.h"
 #include "view/markdown.h"
@@ -381,6 +382,37 @@ static int event_write(struct report *report, uint16_t event)
 	return rc;
 }
 
+/* In place of the events' tables. */
+static int modules_write(struct report *report)
+{
+	const struct report_options *options = report->options;
+	const struct modules_view view = {report->profile, options->namings,
+		options->naming_count,
+		options->limit == REPORT_LIMIT_DEFAULT ? 0 : options->limit, options->utf8};
+
+	if (options->format == REPORT_JSON) {
+		modules_view_json(&view, &report->json);
+		return 0;
+	}
+	putc('\n', report->out);
+	return options->format == REPORT_MARKDOWN ? modules_view_markdown(&view, report->out)
+						  : modules_view_text(&view, report->out);
+}
+
+static int events_write(struct report *report)
+{
+	struct json_out *json = report->options->format == REPORT_JSON ? &report->json : NULL;
+	int rc = 0;
+
+	if (json)
+		json_open(json, "events", '[');
+	for (uint32_t i = 0; i < report->profile->event_count && rc == 0; i++)
+		rc = event_write(report, (uint16_t)i);
+	if (json)
+		json_close(json, ']');
+	return rc;
+}
+
 static int report_body(struct report *report, const struct quality_view *quality)
 {
 	const struct report_options *options = report->options;
@@ -394,7 +426,6 @@ static int report_body(struct report *report, const struct quality_view *quality
 		rc = quality_json_members(json, quality);
 		json_close(json, '}');
 		json_u64(json, "selected_samples", report->selection.samples);
-		json_open(json, "events", '[');
 	} else if (options->format == REPORT_MARKDOWN) {
 		rc = quality_view_markdown(quality, report->out);
 		print_selection(report);
@@ -402,12 +433,10 @@ static int report_body(struct report *report, const struct quality_view *quality
 		rc = quality_view_text(quality, report->out);
 		print_selection(report);
 	}
-	for (uint32_t i = 0; i < report->profile->event_count && rc == 0; i++)
-		rc = event_write(report, (uint16_t)i);
-	if (options->format == REPORT_JSON) {
-		json_close(json, ']');
+	if (rc == 0)
+		rc = options->modules ? modules_write(report) : events_write(report);
+	if (options->format == REPORT_JSON)
 		json_close(json, '}');
-	}
 	return rc;
 }
 
@@ -415,14 +444,15 @@ static int report_body(struct report *report, const struct quality_view *quality
 static int report_prepare(struct report *report, struct error *err)
 {
 	const struct report_options *options = report->options;
-	unsigned views =
-		options->tree + (options->callers != NULL) + (options->callees != NULL);
+	unsigned views = options->tree + options->modules + (options->callers != NULL) +
+			 (options->callees != NULL);
 	const char *wanted = options->callers ? options->callers : options->callees;
 	int rc;
 
 	if (views > 1 || (views == 1 && options->sort))
 		return error_set(err, -EINVAL,
-			"--tree, --callers, --callees and --sort exclude each other");
+			"--tree, --modules, --callers, --callees and --sort exclude each "
+			"other");
 	rc = sort_keys_parse(&report->keys, options->sort, err);
 	if (rc == 0)
 		rc = selection_init(&report->selection, report->profile, options->thread,
