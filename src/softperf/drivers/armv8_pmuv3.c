@@ -1,0 +1,366 @@
+/*
+ * armv8_pmuv3: counters count up and interrupt when they wrap, so a period is set by writing
+ * minus the period.
+ *
+ *     add: find a counter, program its event, set_period, enable
+ *     interrupt: read and clear PMOVSCLR; PMCR.E = 0; each overflowed counter: update the
+ *                count, set the next period, perf_event_overflow(); PMCR.E = 1
+ *
+ * Cycles take the cycle counter while it is free, which leaves the others to other events.
+ */
+#include "softperf/drivers/armv8_pmuv3.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct armv8_cpu {
+	struct armv8_regs regs;
+	struct core_event *events[ARMV8_CYCLE_IDX + 1]; /* by counter */
+	uint64_t cycles_left, instructions_left; /* thousandths that are no whole one yet */
+};
+
+struct armv8_pmu {
+	struct armv8_node node;
+	uint32_t counters;
+	struct armv8_cpu cpus[CORE_CPUS_MAX];
+};
+
+static struct armv8_cpu *cpu_of(const struct core_event *event)
+{
+	return &((struct armv8_pmu *)event->pmu->data)->cpus[event->on_cpu];
+}
+
+/* armv8_pmuv3_perf_map[] and raw event numbers */
+static int event_number(const struct core_pmu *pmu, const struct perf_event_attr *attr)
+{
+	if (attr->type == PERF_TYPE_HARDWARE) {
+		if (attr->config == PERF_COUNT_HW_CPU_CYCLES)
+			return ARMV8_EVENT_CPU_CYCLES;
+		if (attr->config == PERF_COUNT_HW_INSTRUCTIONS)
+			return ARMV8_EVENT_INST_RETIRED;
+		return -ENOENT;
+	}
+	if (attr->type == PERF_TYPE_RAW || attr->type == pmu->type)
+		return (int)(attr->config & PMEVTYPER_EVENT);
+	return -ENOENT;
+}
+
+static uint64_t max_period(const struct core_event *event)
+{
+	return event->hw.idx == ARMV8_CYCLE_IDX ? UINT64_MAX : UINT32_MAX;
+}
+
+static int armv8_event_init(struct core_pmu *pmu, struct core_event *event)
+{
+	int number = event_number(pmu, &event->attr);
+
+	if (number < 0)
+		return number;
+	if (event->attr.sample_period && pmu->no_interrupt)
+		return -EOPNOTSUPP;
+	/* A count without samples still must not miss a wrap. */
+	if (!event->attr.sample_period) {
+		event->hw.sample_period = UINT32_MAX >> 1;
+		event->hw.last_period = event->hw.sample_period;
+		event->hw.period_left = (int64_t)event->hw.sample_period;
+	}
+	return 0;
+}
+
+static uint64_t counter_read(struct armv8_cpu *cpu, int idx)
+{
+	if (idx == ARMV8_CYCLE_IDX)
+		return armv8_read(&cpu->regs, PMCCNTR_EL0);
+	armv8_write(&cpu->regs, PMSELR_EL0, (uint64_t)idx);
+	return armv8_read(&cpu->regs, PMXEVCNTR_EL0);
+}
+
+static void counter_write(struct armv8_cpu *cpu, int idx, uint64_t value)
+{
+	if (idx == ARMV8_CYCLE_IDX) {
+		armv8_write(&cpu->regs, PMCCNTR_EL0, value);
+		return;
+	}
+	armv8_write(&cpu->regs, PMSELR_EL0, (uint64_t)idx);
+	armv8_write(&cpu->regs, PMXEVCNTR_EL0, value);
+}
+
+/* armpmu_event_update() */
+static void armv8_update(struct core_event *event)
+{
+	uint64_t now = counter_read(cpu_of(event), event->hw.idx);
+	uint64_t delta = (now - event->hw.prev) & max_period(event);
+
+	event->hw.prev = now;
+	event->count += delta;
+	event->hw.period_left -= (int64_t)delta;
+}
+
+static void armv8_event_read(struct core_event *event)
+{
+	if (event->hw.idx >= 0)
+		armv8_update(event);
+}
+
+/* armpmu_event_set_period(): true when a period has ended */
+static bool armv8_set_period(struct core_event *event)
+{
+	struct core_hw *hw = &event->hw;
+	int64_t left = hw->period_left, period = (int64_t)hw->sample_period;
+	uint64_t most = max_period(event) >> 1;
+	bool ended = false;
+
+	if (left <= -period) {
+		left = period;
+		hw->period_left = left;
+		hw->last_period = hw->sample_period;
+		ended = true;
+	}
+	if (left <= 0) {
+		left += period;
+		hw->period_left = left;
+		hw->last_period = hw->sample_period;
+		ended = true;
+	}
+	/* Half of the counter, so that the interrupt may be late. */
+	if ((uint64_t)left > most)
+		left = (int64_t)most;
+	hw->prev = (uint64_t)-left & max_period(event);
+	counter_write(cpu_of(event), hw->idx, hw->prev);
+	return ended;
+}
+
+static void counter_enable(struct core_event *event)
+{
+	struct armv8_regs *regs = &cpu_of(event)->regs;
+	uint32_t bit = 1u << event->hw.idx,
+		 type = (uint32_t)event_number(event->pmu, &event->attr);
+
+	armv8_write(regs, PMCNTENCLR_EL0, bit);
+	if (event->attr.flags & ATTR_EXCLUDE_KERNEL)
+		type |= PMEVTYPER_P;
+	if (event->attr.flags & ATTR_EXCLUDE_USER)
+		type |= PMEVTYPER_U;
+	if (event->hw.idx == ARMV8_CYCLE_IDX) {
+		armv8_write(regs, PMCCFILTR_EL0, type);
+	} else {
+		armv8_write(regs, PMSELR_EL0, (uint64_t)event->hw.idx);
+		armv8_write(regs, PMXEVTYPER_EL0, type);
+	}
+	armv8_write(regs, PMINTENSET_EL1, bit);
+	armv8_write(regs, PMCNTENSET_EL0, bit);
+}
+
+static void counter_disable(struct core_event *event)
+{
+	struct armv8_regs *regs = &cpu_of(event)->regs;
+	uint32_t bit = 1u << event->hw.idx;
+
+	armv8_write(regs, PMCNTENCLR_EL0, bit);
+	armv8_write(regs, PMINTENCLR_EL1, bit);
+	armv8_write(regs, PMOVSCLR_EL0, bit);
+}
+
+static void armv8_start(struct core_event *event, int flags)
+{
+	(void)flags;
+	event->hw.stopped = false;
+	/* Always: the counter may have been stopped with its interrupt pending. */
+	armv8_set_period(event);
+	counter_enable(event);
+}
+
+static void armv8_stop(struct core_event *event, int flags)
+{
+	(void)flags;
+	if (event->hw.stopped)
+		return;
+	counter_disable(event);
+	armv8_update(event);
+	event->hw.stopped = true;
+}
+
+/* armv8pmu_get_event_idx() */
+static int counter_find(const struct core_event *event, const struct armv8_cpu *cpu)
+{
+	const struct armv8_pmu *pmu = event->pmu->data;
+
+	if (event_number(event->pmu, &event->attr) == ARMV8_EVENT_CPU_CYCLES &&
+		!cpu->events[ARMV8_CYCLE_IDX])
+		return ARMV8_CYCLE_IDX;
+	for (uint32_t i = 0; i < pmu->counters; i++)
+		if (!cpu->events[i])
+			return (int)i;
+	return -EAGAIN;
+}
+
+static int armv8_add(struct core_event *event, int flags)
+{
+	struct armv8_cpu *cpu = cpu_of(event);
+	int idx = counter_find(event, cpu);
+
+	if (idx < 0)
+		return idx;
+	event->hw.idx = idx;
+	cpu->events[idx] = event;
+	event->hw.stopped = true;
+	core_trace(event->core, "driver", "armv8_pmuv3: event %llu gets %s %d",
+		(unsigned long long)event->id,
+		idx == ARMV8_CYCLE_IDX ? "the cycle counter, bit" : "counter", idx);
+	if (flags & CORE_EF_START)
+		armv8_start(event, CORE_EF_RELOAD);
+	return 0;
+}
+
+static void armv8_del(struct core_event *event, int flags)
+{
+	(void)flags;
+	armv8_stop(event, CORE_EF_UPDATE);
+	cpu_of(event)->events[event->hw.idx] = NULL;
+	event->hw.idx = -1;
+}
+
+static void armv8_enable(struct core_pmu *pmu, int cpu)
+{
+	struct armv8_regs *regs = &((struct armv8_pmu *)pmu->data)->cpus[cpu].regs;
+
+	armv8_write(regs, PMCR_EL0, armv8_read(regs, PMCR_EL0) | PMCR_E);
+}
+
+static void armv8_disable(struct core_pmu *pmu, int cpu)
+{
+	struct armv8_regs *regs = &((struct armv8_pmu *)pmu->data)->cpus[cpu].regs;
+
+	armv8_write(regs, PMCR_EL0, armv8_read(regs, PMCR_EL0) & ~(uint64_t)PMCR_E);
+}
+
+/* armv8pmu_handle_irq() */
+static void armv8_interrupt(struct core_pmu *pmu, int cpu)
+{
+	struct armv8_cpu *state = &((struct armv8_pmu *)pmu->data)->cpus[cpu];
+	uint32_t overflowed = (uint32_t)armv8_read(&state->regs, PMOVSCLR_EL0);
+
+	armv8_write(&state->regs, PMOVSCLR_EL0, overflowed);
+	if (!overflowed)
+		return;
+	core_trace(pmu->core, "interrupt",
+		"armv8_pmuv3 on cpu %d: PMOVSCLR was %#x, PMCR.E = 0", cpu, overflowed);
+	armv8_disable(pmu, cpu);
+	for (int idx = 0; idx <= ARMV8_CYCLE_IDX; idx++) {
+		struct core_event *event = state->events[idx];
+
+		if (!event || !(overflowed >> idx & 1))
+			continue;
+		armv8_update(event);
+		if (!armv8_set_period(event))
+			continue;
+		if (core_overflow(
+			    event, true, event->hw.last_period, &pmu->core->cpus[cpu].frame) &&
+			event->state == CORE_ACTIVE)
+			armv8_stop(event, 0);
+	}
+	armv8_enable(pmu, cpu);
+}
+
+/* ---- the hardware's side */
+
+static bool cpu_runs(const struct core_pmu *pmu, int cpu)
+{
+	return pmu->core->cpus[cpu].current != NULL;
+}
+
+static uint64_t armv8_until(struct core_pmu *pmu, int cpu)
+{
+	const struct armv8_pmu *armv8 = pmu->data;
+	const struct armv8_cpu *state = &armv8->cpus[cpu];
+	uint64_t cycles = armv8_cycles_until(&state->regs, pmu->core->cpus[cpu].frame.kernel,
+		armv8->node.instructions_per_1000);
+
+	if (!cycles)
+		return 0;
+	/* At most an hour: nothing below overflows. */
+	if (!cpu_runs(pmu, cpu) || cycles > armv8->node.cpu_mhz * 3600000000u)
+		return CORE_NEVER;
+	return (cycles * 1000 - state->cycles_left + armv8->node.cpu_mhz - 1) /
+	       armv8->node.cpu_mhz;
+}
+
+static void armv8_advance(struct core_pmu *pmu, int cpu, uint64_t ns)
+{
+	const struct armv8_pmu *armv8 = pmu->data;
+	struct armv8_cpu *state = &((struct armv8_pmu *)pmu->data)->cpus[cpu];
+	uint64_t cycles, instructions;
+
+	if (!cpu_runs(pmu, cpu))
+		return;
+	cycles = ns * armv8->node.cpu_mhz + state->cycles_left;
+	state->cycles_left = cycles % 1000;
+	cycles /= 1000;
+	instructions = cycles * armv8->node.instructions_per_1000 + state->instructions_left;
+	state->instructions_left = instructions % 1000;
+	armv8_run(&state->regs, pmu->core->cpus[cpu].frame.kernel, cycles, instructions / 1000);
+}
+
+static void armv8_free(struct core_pmu *pmu)
+{
+	free(pmu->data);
+}
+
+/* ---- probing */
+
+static void hardware_reset(struct core *core, struct armv8_pmu *armv8)
+{
+	for (uint32_t cpu = 0; cpu < core->options.cpus; cpu++) {
+		struct armv8_regs *regs = &armv8->cpus[cpu].regs;
+
+		armv8_reset(regs, armv8->node.counters);
+		armv8_write(regs, PMCNTENCLR_EL0, UINT32_MAX);
+		armv8_write(regs, PMINTENCLR_EL1, UINT32_MAX);
+		armv8_write(regs, PMCR_EL0, PMCR_P | PMCR_C | PMCR_LC);
+		armv8->counters = armv8_read(regs, PMCR_EL0) >> PMCR_N_SHIFT & 31;
+	}
+}
+
+int armv8_probe(struct core *core, const struct armv8_node *node)
+{
+	struct core_pmu pmu = {
+		.name = "armv8_pmuv3",
+		.type = CORE_PMU_DYNAMIC,
+		.no_interrupt = node->interrupts < core->options.cpus,
+		.event_init = armv8_event_init,
+		.add = armv8_add,
+		.del = armv8_del,
+		.start = armv8_start,
+		.stop = armv8_stop,
+		.read = armv8_event_read,
+		.enable = armv8_enable,
+		.disable = armv8_disable,
+		.until = armv8_until,
+		.advance = armv8_advance,
+		.interrupt = armv8_interrupt,
+		.free = armv8_free,
+	};
+	struct armv8_pmu *armv8;
+	int rc;
+
+	if (strcmp(node->compatible, "arm,armv8-pmuv3") != 0)
+		return -ENODEV;
+	if (!node->cpu_mhz || node->cpu_mhz > 100000 || node->counters > ARMV8_COUNTERS ||
+		node->instructions_per_1000 > 100000)
+		return -EINVAL;
+	armv8 = calloc(1, sizeof(*armv8));
+	if (!armv8)
+		return -ENOMEM;
+	armv8->node = *node;
+	hardware_reset(core, armv8);
+	pmu.data = armv8;
+	rc = core_pmu_register(core, &pmu);
+	if (rc < 0)
+		free(armv8);
+	else
+		core_trace(core, "probe",
+			"compatible \"%s\": PMCR.N says %u counters and cycles",
+			node->compatible, armv8->counters);
+	return rc;
+}
