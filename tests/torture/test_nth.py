@@ -9,16 +9,17 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+import threading
 
 from torture import (Budget, cgroups_of, check_failure, dice, processes_in, say)
-from wicktest import WICK, Skip, check, main, parse_script, test
+from wicktest import WICK, Box, Skip, check, main, parse_script, test
 
 BUILDS = ("build", "build-asan")
 HERE = os.path.dirname(os.path.abspath(__file__))
 HANG_S = 20
 BURN_MS = 4
 SHOWN_MOST = 12
+WORKERS = 3
 HZ = 5000
 
 SHORT = 0
@@ -74,8 +75,8 @@ class Script:
         self.judge = judge
         self.preload = preload(box)
 
-    def run(self, plan):
-        log = self.box.path("log")
+    def run(self, box, plan):
+        log = box.path("log")
         if os.path.exists(log):
             os.unlink(log)
         env = dict(os.environ)
@@ -84,10 +85,10 @@ class Script:
                                ":verify_asan_link_order=0:allocator_may_return_null=1")
         env["LSAN_OPTIONS"] = "suppressions=%s:print_suppressions=0" % os.path.join(
             HERE, "lsan.supp")
-        done = self.box.run("setarch", "-R", "env", *["%s=%s" % (key, env[key]) for key in (
+        done = box.run("setarch", "-R", "env", *["%s=%s" % (key, env[key]) for key in (
             "WICK_NTH", "WICK_NTH_LOG", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS")],
                             WICK, *self.words, timeout=HANG_S)
-        done.pid = self.box.running[-1].pid
+        done.pid = box.running[-1].pid
         fired = []
         if os.path.exists(log):
             with open(log) as file:
@@ -96,7 +97,7 @@ class Script:
 
     def points(self):
         """[(kind, n)] of every call, the first ones of each place in front."""
-        done, calls = self.run("count:0:0")
+        done, calls = self.run(self.box, "count:0:0")
         done.check_sane().ok()
         self.judge(self.box, done, True)
         first, rest, places = [], [], set()
@@ -199,10 +200,42 @@ def judge_file(name, end):
     return judge
 
 
+lock = threading.Lock()
+
+
+def queue_of(items):
+    """The next item, one worker at a time."""
+    while True:
+        with lock:
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
+
+
+def try_one(box, script, plan, code):
+    """("missed", "failed" or "survived", the fault or None) of one call that fails."""
+    fired = []
+    clean(box)
+    try:
+        done, fired = script.run(box, plan)
+        done.check_sane()
+        if done.status:
+            check(code not in HARMLESS or not fired,
+                  "what was harmless failed:", done.err[-500:])
+            check_failure(done)
+        script.judge(box, done, code in HARMLESS)
+    except Exception as fault:
+        return "failed", "%s\n%s" % (told_place(fired), fault)
+    finally:
+        box.running.clear()
+        box.log.clear()
+    return "missed" if not fired else "failed" if done.status else "survived", None
+
+
 def torture(box, script, seconds):
     """Fails call after call until the budget is used up; all faults are shown, then it fails."""
     random = dice(script.name)
-    budget = Budget(seconds)
     first, rest = script.points()
     random.shuffle(first)
     random.shuffle(rest)
@@ -214,35 +247,35 @@ def torture(box, script, seconds):
     if only:
         kind, n, code = only.split(":")
         todo = [(kind, int(n), int(code))]
-    tried, failed, missed, faults = {}, 0, 0, []
-    for kind, n, code in todo:
-        if budget.left() < 0:
-            break
-        clean(box)
-        plan = "%s:%d:%d" % (kind, n, code)
-        fired = []
-        try:
-            done, fired = script.run(plan)
-            missed += not fired
-            done.check_sane()
-            failed += done.status != 0
-            if done.status:
-                check(code not in HARMLESS or not fired,
-                      "what was harmless failed:", done.err[-500:])
-                check_failure(done)
-            script.judge(box, done, code in HARMLESS)
-        except AssertionError as fault:
-            faults.append((plan, "%s\n%s" % (told_place(fired), fault)))
-        tried[kind] = tried.get(kind, 0) + 1
-        box.running.clear()
-        box.log.clear()
+    budget = Budget(seconds)
+    queue = iter(todo)
+    tried, results, faults = {}, [], []
+
+    def work():
+        with Box() as own:
+            for kind, n, code in queue_of(queue):
+                if budget.left() < 0:
+                    return
+                result, fault = try_one(own, script, "%s:%d:%d" % (kind, n, code), code)
+                with lock:
+                    results.append(result)
+                    tried[kind] = tried.get(kind, 0) + 1
+                    if fault:
+                        faults.append(("%s:%d:%d" % (kind, n, code), fault))
+
+    workers = [threading.Thread(target=work) for _ in range(WORKERS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    missed, failed = results.count("missed"), results.count("failed")
     total = {}
     for kind, _ in first + rest:
         total[kind] = total.get(kind, 0) + 1
     say("%s: %d calls failed at %d places of %d (%d calls in all): %d runs succeeded, %d told of "
         "a failure, %d never came there" % (
             script.name, sum(tried.values()), min(sum(tried.values()), len(first)), len(first),
-            sum(total.values()), sum(tried.values()) - failed, failed, missed))
+            sum(total.values()), results.count("survived"), failed, missed))
     say("  " + ", ".join("%s %d" % (kind, tried[kind]) for kind in sorted(tried)))
     for plan, fault in faults[:SHOWN_MOST]:
         say("WICK_TORTURE_ONLY=%s %s: %s" % (plan, script.name, fault[:1500]))
@@ -265,19 +298,19 @@ def recorded(box):
 @test
 def a_report_is_right_or_says(box):
     recorded(box)
-    torture(box, Script(box, "report", ["report", "-i", "old.data"], judge_same([])), 2)
+    torture(box, Script(box, "report", ["report", "-i", box.path("old.data")], judge_same([])), 2)
 
 
 @test
 def a_script_is_right_or_says(box):
     recorded(box)
-    torture(box, Script(box, "script", ["script", "-i", "old.data"], judge_same([])), 1)
+    torture(box, Script(box, "script", ["script", "-i", box.path("old.data")], judge_same([])), 1)
 
 
 @test
 def a_picture_is_whole_or_it_says(box):
     recorded(box)
-    torture(box, Script(box, "export", ["export", "-i", "old.data", "-o", "x.svg"],
+    torture(box, Script(box, "export", ["export", "-i", box.path("old.data"), "-o", "x.svg"],
                         judge_file("x.svg", "</svg>\n")),
             1)
 
@@ -285,7 +318,7 @@ def a_picture_is_whole_or_it_says(box):
 @test
 def folded_stacks_are_whole_or_it_says(box):
     recorded(box)
-    torture(box, Script(box, "folded", ["export", "-i", "old.data", "-o", "x.folded"],
+    torture(box, Script(box, "folded", ["export", "-i", box.path("old.data"), "-o", "x.folded"],
                         judge_file("x.folded", "\n")), 1)
 
 
