@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/input.h"
 #include "formats/export.h"
+#include "view/page.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,11 +52,12 @@ const struct cli_command cli_export = {
 	.name = "export",
 	.summary = "write a recording as a flame graph or for other programs",
 	.synopsis = "[-i FILE] -o FILE.{folded,svg,html,data}",
-	.description = "Writes the recording in another format: folded stacks, a flame graph "
-		       "as one SVG "
-		       "file, or a web page around it. Written as .data it is the same "
-		       "recording, also of perf's own, with the names of its functions inside: "
-		       "it reads the same on another machine.",
+	.description =
+		"Writes the recording in another format: folded stacks, a flame graph "
+		"as one SVG "
+		"file, or the interactive page of `wick view`. Written as .data it is the same "
+		"recording, also of perf's own, with the names of its functions inside: "
+		"it reads the same on another machine.",
 	.options = export_table,
 	.run = export_main,
 };
@@ -70,28 +72,50 @@ static int formats_say(const char *path)
 		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
 			export_at(i)->suffixes[0]);
 	}
-	cli_say("'%.200s': the ending names no format that can be written; there are %s, .data",
+	cli_say("'%.200s': the ending names no format that can be written; there are %s, "
+		".html, .data",
 		path, list);
 	return EXIT_USAGE;
 }
 
-static bool is_data(const char *path)
+static bool ends_with(const char *path, const char *end)
 {
-	size_t len = strlen(path);
+	size_t len = strlen(path), n = strlen(end);
 
-	return len > 5 && !strcmp(path + len - 5, ".data");
+	return len > n && !strcmp(path + len - n, end);
 }
 
-static int export_write(
-	const struct exporter *exporter, const struct loaded *loaded, const char *path)
+static bool is_data(const char *path)
+{
+	return ends_with(path, ".data");
+}
+
+static bool is_page(const char *path)
+{
+	return ends_with(path, ".html") || ends_with(path, ".htm");
+}
+
+static int write_page(
+	const struct loaded *loaded, const char *input, FILE *out, struct error *err)
+{
+	const char *slash = strrchr(input, '/');
+	const struct page_recording recording = {loaded, slash ? slash + 1 : input};
+
+	return page_write(&recording, 1, out, err);
+}
+
+static int export_write(const struct exporter *exporter, const struct loaded *loaded,
+	const struct options *options)
 {
 	struct error err = {.text = ""};
+	const char *path = options->output;
 	cleanup_fclose FILE *out = fopen(path, "we");
 	int rc;
 
 	if (!out)
 		return cli_fail("%s: cannot be written: %s", path, strerror(errno));
-	rc = exporter->write(&loaded->profile, out, &err);
+	rc = exporter ? exporter->write(&loaded->profile, out, &err)
+		      : write_page(loaded, options->input.path, out, &err);
 	if (rc < 0)
 		return cli_fail("%s: %s", path, err.text[0] ? err.text : strerror(-rc));
 	return 0;
@@ -118,14 +142,14 @@ static int export_main(int argc, char **argv)
 	exporter = export_find(options.output);
 	if (is_data(options.output))
 		load.copy_to = options.output;
-	else if (!exporter)
+	else if (!exporter && !is_page(options.output))
 		return formats_say(options.output);
 	if (load.copy_to && !strcmp(options.input.path, "-"))
 		return cli_fail(
 			"-: a copy needs to read the recording twice; put it into a file");
 	status = input_load(&options.input, &load, &loaded);
 	if (!status && !load.copy_to)
-		status = export_write(exporter, &loaded, options.output);
+		status = export_write(exporter, &loaded, &options);
 	loaded_done(&loaded);
 	return status;
 }

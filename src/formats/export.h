@@ -39,4 +39,3 @@ int export_finish(FILE *out, struct error *err);
 /* The exporters; see the file of each. */
 int folded_write(const struct profile *profile, FILE *out, struct error *err);
 int svg_write(const struct profile *profile, FILE *out, struct error *err);
-int html_write(const struct profile *profile, FILE *out, struct error *err);

@@ -8,14 +8,11 @@
 
 static const char *const folded_suffixes[] = {".folded", ".collapsed", NULL};
 static const char *const svg_suffixes[] = {".svg", NULL};
-static const char *const html_suffixes[] = {".html", ".htm", NULL};
 
 static const struct exporter exporters[] = {
 	{"folded", folded_suffixes,
 		"one line a stack and its samples, for flamegraph.pl and others", folded_write},
 	{"svg", svg_suffixes, "a flame graph in one file, with zoom and search", svg_write},
-	{"html", html_suffixes, "a page with the flame graph and how good the profile is",
-		html_write},
 };
 
 const struct exporter *export_at(size_t index)

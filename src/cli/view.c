@@ -1,0 +1,197 @@
+/* wick view: the interactive page of a recording, or of two that are compared. */
+#include "base/cleanup.h"
+#include "cli/input.h"
+#include "view/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+struct options {
+	struct input input;
+	const char *output;
+	bool no_browser;
+};
+
+static int set_input(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->input.path = value;
+	return 0;
+}
+
+static int set_output(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->output = value;
+	return 0;
+}
+
+static int set_sysroot(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct options *)ctx)->input.sysroot = value;
+	return 0;
+}
+
+static int set_no_browser(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->no_browser = true;
+	return 0;
+}
+
+static const struct cli_option view_table[] = {
+	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
+		set_input},
+	{'o', "output", "FILE",
+		"the page to write; default: the recording's name with .html behind it, and "
+		"a browser opens it where there is a desktop",
+		set_output},
+	{0, "no-browser", NULL, "write the page only", set_no_browser},
+	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
+		set_sysroot},
+	INPUT_NAME_OPTIONS,
+	{0, NULL, NULL, NULL, NULL},
+};
+
+static int view_main(int argc, char **argv);
+
+const struct cli_command cli_view = {
+	.name = "view",
+	.summary = "the interactive flame graph, as one HTML file",
+	.synopsis = "[options] [FILE [FILE]]",
+	.description =
+		"Writes a page that stands alone: the flame graph, tables, a timeline of the "
+		"threads, and how good the recording is. It needs no server and no network. "
+		"Given two recordings it compares them: what takes a larger share in the "
+		"second is red, what takes a smaller one is blue.",
+	.options = view_table,
+	.run = view_main,
+};
+
+struct recordings {
+	struct loaded loaded[2];
+	struct page_recording at[2];
+	uint32_t count;
+};
+
+static void recordings_done(struct recordings *recordings)
+{
+	for (uint32_t i = 0; i < recordings->count; i++)
+		loaded_done(&recordings->loaded[i]);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Takes the files named by -i and the operands. 0 or an exit status. */
+static int load_all(
+	const struct options *options, int operands, char **argv, struct recordings *recordings)
+{
+	const char *paths[2] = {options->input.path, NULL};
+	int first = paths[0] ? 1 : 0, count = first + operands;
+
+	if (count > 2) {
+		cli_say("two recordings at most; see `wick view --help`");
+		return EXIT_USAGE;
+	}
+	for (int i = 0; i < operands; i++)
+		paths[first + i] = argv[1 + i];
+	if (!count)
+		paths[count++] = "perf.data";
+	for (int i = 0; i < count; i++) {
+		struct load_options load = {.path = NULL};
+		struct input input = options->input;
+		int status;
+
+		input.path = paths[i];
+		status = input_load(&input, &load, &recordings->loaded[i]);
+		recordings->count++;
+		if (status)
+			return status;
+		recordings->at[i] =
+			(struct page_recording){&recordings->loaded[i], base_name(paths[i])};
+	}
+	return 0;
+}
+
+static int write_page(const struct recordings *recordings, const char *path)
+{
+	struct error err = {.text = ""};
+	cleanup_fclose FILE *out = fopen(path, "we");
+	int rc;
+
+	if (!out)
+		return cli_fail("%s: cannot be written: %s", path, strerror(errno));
+	rc = page_write(recordings->at, recordings->count, out, &err);
+	return rc < 0 ? cli_fail("%s: %s", path, err.text[0] ? err.text : strerror(-rc)) : 0;
+}
+
+static bool has_desktop(void)
+{
+	const char *x11 = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+
+	return (x11 && *x11) || (wayland && *wayland);
+}
+
+/* xdg-open comes back at once; where it fails the file's name has been said. */
+static void open_browser(const char *path)
+{
+	char opener[] = "xdg-open", *file = strdup(path);
+	char *argv[] = {opener, file, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+
+	if (file && posix_spawn_file_actions_init(&actions) == 0) {
+		posix_spawn_file_actions_addopen(
+			&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+		posix_spawn_file_actions_addopen(
+			&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+		if (posix_spawnp(&pid, opener, &actions, NULL, argv, environ) == 0)
+			waitpid(pid, NULL, 0);
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	free(file);
+}
+
+static int view_main(int argc, char **argv)
+{
+	cleanup_with(recordings_done) struct recordings recordings = {.count = 0};
+	struct options options = {.output = NULL};
+	cleanup_free char *made = NULL;
+	int operands, rc, status;
+
+	rc = cli_parse(&cli_view, argc, argv, &options, &operands);
+	if (rc)
+		return rc < 0 ? -rc : cli_finish_stdout();
+	status = load_all(&options, operands, argv, &recordings);
+	if (status)
+		return status;
+	if (!options.output) {
+		const char *from = options.input.path ? options.input.path
+				   : operands	      ? argv[1]
+						      : "perf.data";
+
+		rc = asprintf(&made, "%s.html", strcmp(from, "-") ? from : "wick-view");
+		if (rc < 0)
+			return cli_fail("out of memory");
+		options.output = made;
+	}
+	status = write_page(&recordings, options.output);
+	if (status)
+		return status;
+	cli_say("%s is written; open it in a browser", options.output);
+	if (made && !options.no_browser && has_desktop())
+		open_browser(options.output);
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* The interactive page: one recording, or two that are compared, with the words about them. */
+#pragma once
+
+#include "base/error.h"
+#include "session/load.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct page_recording {
+	const struct loaded *loaded;
+	const char *file; /* its name, as it is shown */
+};
+
+/* One or two. 0, or a negative errno with the sentence. */
+int page_write(
+	const struct page_recording *recordings, uint32_t count, FILE *out, struct error *err);
