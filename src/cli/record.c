@@ -135,7 +135,12 @@ static int set_pages(void *ctx, const char *value, struct error *err)
 
 static int set_duration(void *ctx, const char *value, struct error *err)
 {
-	return cli_seconds(value, &((struct options *)ctx)->record.duration_ns, err);
+	struct record_options *record = &((struct options *)ctx)->record;
+	int rc = cli_seconds(value, &record->duration_ns, err);
+
+	if (rc == 0 && !record->duration_ns)
+		return error_set(err, -EINVAL, "no time at all is too short");
+	return rc;
 }
 
 static int set_delay(void *ctx, const char *value, struct error *err)
@@ -487,6 +492,7 @@ static int record_main(int argc, char **argv)
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGHUP);
 	sigaddset(&stop, SIGUSR2);
 	blocked = stop;
 	sigaddset(&blocked, SIGPIPE); /* nobody reads our messages: the recording goes on */

@@ -11,7 +11,7 @@
 #include "perf/spec.h"
 #include "proc/cpus.h"
 #include "proc/text.h"
-#include "session/command.h"
+#include "session/child.h"
 #include "session/confine.h"
 #include "wick/perf_event.h"
 #include "wick/perf_ringbuf.h"
@@ -136,7 +136,7 @@ static void probe_cgroup(struct doctor_facts *facts, const struct proc *proc, in
 {
 	char name[] = "true";
 	char *const argv[] = {name, NULL};
-	struct command command = {.started = false};
+	struct child command = {.started = false};
 	struct confine confine;
 	sigset_t mask;
 
@@ -148,8 +148,8 @@ static void probe_cgroup(struct doctor_facts *facts, const struct proc *proc, in
 	if (facts->cgroup_event == -EACCES)
 		facts->cgroup_event = clock_open(confine.fd, cpu, true, PERF_FLAG_PID_CGROUP);
 	sigemptyset(&mask);
-	facts->cgroup_clone = command_fork(argv, &mask, confine.fd, &command, NULL);
-	command_done(&command); /* it was never let go */
+	facts->cgroup_clone = child_fork(argv, &mask, confine.fd, &command, NULL);
+	child_done(&command); /* it was never let go */
 	confine_done(&confine);
 }
 

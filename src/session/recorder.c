@@ -116,7 +116,7 @@ static bool command_ends_within(struct recorder *r, uint32_t ms)
 /* Ends a command that outlives its recording (Ctrl-C, -d), as perf does: with SIGTERM. */
 static void command_end(struct recorder *r)
 {
-	struct command *command = &r->targets.command;
+	struct child *command = &r->targets.command;
 
 	if (command->pid && !quality_of(r)->interrupted)
 		command_linger(r);
@@ -126,7 +126,7 @@ static void command_end(struct recorder *r)
 	if (command_ends_within(r, EXIT_GRACE_MS))
 		return;
 	kill(command->pid, SIGKILL);
-	command_wait(command, &r->status, &r->usage);
+	child_wait(command, &r->status, &r->usage);
 }
 
 /* A file without names is a good file; why it has none is said. */
@@ -254,7 +254,7 @@ static int recorder_start(struct recorder *r)
 	if (rc == 0)
 		rc = choose_cpus(r);
 	if (rc == 0 && options->command) {
-		rc = command_check(options->command[0], r->err);
+		rc = child_check(options->command[0], r->err);
 		if (rc < 0)
 			return recorder_exec_failed(r, rc);
 	}

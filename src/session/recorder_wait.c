@@ -70,7 +70,7 @@ int recorder_begin(struct recorder *r)
 	if (!options->delay_ns && !options->start_paused)
 		span_on(r);
 	if (options->command)
-		rc = command_exec(&r->targets.command, options->command[0], r->err);
+		rc = child_exec(&r->targets.command, options->command[0], r->err);
 	if (rc < 0)
 		return recorder_exec_failed(r, rc);
 	priority_raise(r);
@@ -144,7 +144,7 @@ static bool threads_ended(const struct recorder *r)
 /* Without pidfds (before Linux 5.3) the command's end is seen by asking. */
 bool recorder_command_ended(struct recorder *r)
 {
-	return r->options->command && command_poll(&r->targets.command, &r->status, &r->usage);
+	return r->options->command && child_poll(&r->targets.command, &r->status, &r->usage);
 }
 
 /* When something is due by the clock: the end, or the end of the delay. */

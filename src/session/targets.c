@@ -60,7 +60,7 @@ static int open_command(struct targets *targets, const struct events *events,
 	int rc = options->inherit_only ? -EPERM : open_confined(targets, events, cpus, quality);
 	bool confined = rc == 0;
 
-	rc = command_fork(options->command, options->command_mask, targets->confine.fd,
+	rc = child_fork(options->command, options->command_mask, targets->confine.fd,
 		&targets->command, err);
 	if (rc < 0 || confined)
 		return rc;
@@ -174,7 +174,7 @@ void targets_done(struct targets *targets)
 	if (!targets->options)
 		return;
 	capture_free(targets->capture);
-	command_done(&targets->command);
+	child_done(&targets->command);
 	confine_done(&targets->confine);
 	free(targets->clocks);
 	*targets = (struct targets){.confine.fd = -1};

@@ -14,7 +14,7 @@
 #include "proc/proc.h"
 #include "profile/quality.h"
 #include "session/clocks.h"
-#include "session/command.h"
+#include "session/child.h"
 #include "session/confine.h"
 #include "session/events.h"
 #include "session/recorder.h"
@@ -26,7 +26,7 @@ struct targets {
 	const struct record_options *options;
 	const struct proc *proc;
 	struct confine confine;
-	struct command command;
+	struct child command;
 	struct capture *capture;
 	enum quality_scope scope;
 	uint64_t user_regs; /* copied with each sample, with so much of the stack; 0: nothing is

@@ -1,4 +1,4 @@
-#include "session/command.h"
+#include "session/child.h"
 
 #include "base/cleanup.h"
 
@@ -29,7 +29,7 @@ static int path_check(const char *path)
 	return S_ISREG(st.st_mode) && !access(path, X_OK) ? 0 : EACCES;
 }
 
-int command_check(const char *name, struct error *err)
+int child_check(const char *name, struct error *err)
 {
 	const char *path = getenv("PATH");
 	char file[4096];
@@ -91,8 +91,8 @@ static pid_t fork_into(int cgroup_fd)
 	return cgroup_fd < 0 ? fork() : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-int command_fork(char *const argv[], const sigset_t *mask, int cgroup_fd,
-	struct command *ret_command, struct error *err)
+int child_fork(char *const argv[], const sigset_t *mask, int cgroup_fd, struct child *ret_child,
+	struct error *err)
 {
 	int go[2] = {-1, -1}, exec[2] = {-1, -1};
 	pid_t pid;
@@ -122,36 +122,36 @@ int command_fork(char *const argv[], const sigset_t *mask, int cgroup_fd,
 		return error_set(
 			err, rc, "%s: cannot be started: fork: %s", argv[0], strerror(-rc));
 	}
-	*ret_command = (struct command){
+	*ret_child = (struct child){
 		.started = true,
 		.pid = pid,
 		.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
 		.go_fd = go[1],
 		.exec_fd = exec[0],
 	};
-	if (ret_command->pidfd >= 0)
-		fcntl(ret_command->pidfd, F_SETFD, FD_CLOEXEC);
+	if (ret_child->pidfd >= 0)
+		fcntl(ret_child->pidfd, F_SETFD, FD_CLOEXEC);
 	return 0;
 }
 
-int command_exec(struct command *command, const char *name, struct error *err)
+int child_exec(struct child *child, const char *name, struct error *err)
 {
 	char byte = 1;
 	int code = 0;
 	ssize_t got;
 
-	if (write(command->go_fd, &byte, 1) != 1)
+	if (write(child->go_fd, &byte, 1) != 1)
 		return error_set(err, -EPIPE, "%s: ended before it could be started", name);
-	close(command->go_fd);
-	command->go_fd = -1;
+	close(child->go_fd);
+	child->go_fd = -1;
 	do
-		got = read(command->exec_fd, &code, sizeof(code));
+		got = read(child->exec_fd, &code, sizeof(code));
 	while (got < 0 && errno == EINTR);
-	close(command->exec_fd);
-	command->exec_fd = -1;
+	close(child->exec_fd);
+	child->exec_fd = -1;
 	if (got != (ssize_t)sizeof(code))
 		return 0; /* the pipe closed with the exec */
-	command_wait(command, &(int){0}, &(struct rusage){0});
+	child_wait(command, &(int){0}, &(struct rusage){0});
 	return exec_error(name, code, err);
 }
 
@@ -160,28 +160,28 @@ static int status_of(int wstatus)
 	return WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus) : WEXITSTATUS(wstatus);
 }
 
-int command_wait(struct command *command, int *ret_status, struct rusage *ret_usage)
+int child_wait(struct child *child, int *ret_status, struct rusage *ret_usage)
 {
 	int wstatus;
 	pid_t pid;
 
 	do
-		pid = wait4(command->pid, &wstatus, 0, ret_usage);
+		pid = wait4(child->pid, &wstatus, 0, ret_usage);
 	while (pid < 0 && errno == EINTR);
 	if (pid < 0)
 		return -errno;
-	command->pid = 0;
+	child->pid = 0;
 	*ret_status = status_of(wstatus);
 	return 0;
 }
 
-bool command_poll(struct command *command, int *ret_status, struct rusage *ret_usage)
+bool child_poll(struct child *child, int *ret_status, struct rusage *ret_usage)
 {
 	int wstatus;
 
-	if (!command->pid || wait4(command->pid, &wstatus, WNOHANG, ret_usage) != command->pid)
+	if (!child->pid || wait4(child->pid, &wstatus, WNOHANG, ret_usage) != child->pid)
 		return false;
-	command->pid = 0;
+	child->pid = 0;
 	*ret_status = status_of(wstatus);
 	return true;
 }
@@ -193,16 +193,16 @@ static void fd_done(int *fd)
 	*fd = -1;
 }
 
-void command_done(struct command *command)
+void child_done(struct child *child)
 {
-	if (!command->started)
+	if (!child->started)
 		return;
-	if (command->pid && command->go_fd >= 0) {
-		kill(command->pid, SIGKILL);
-		command_wait(command, &(int){0}, &(struct rusage){0});
+	if (child->pid && child->go_fd >= 0) {
+		kill(child->pid, SIGKILL);
+		child_wait(command, &(int){0}, &(struct rusage){0});
 	}
-	fd_done(&command->pidfd);
-	fd_done(&command->go_fd);
-	fd_done(&command->exec_fd);
-	command->started = false;
+	fd_done(&child->pidfd);
+	fd_done(&child->go_fd);
+	fd_done(&child->exec_fd);
+	child->started = false;
 }

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct command {
+struct child {
 	bool started;
 	pid_t pid;   /* 0: it has been waited for */
 	int pidfd;   /* readable when it has ended; -1 where the kernel has none */
@@ -23,29 +23,29 @@ struct command {
  * Before anything is touched: is there such a command ($PATH is searched as execvp() does), and
  * may it be executed? 0, -ENOENT or -EACCES with a sentence.
  */
-int command_check(const char *name, struct error *err);
+int child_check(const char *name, struct error *err);
 
 /*
  * Forks. The child waits; it has our stdin, stdout, stderr and the signal mask `mask`, and dies
  * when we do before it could exec. With a cgroup_fd (else -1) it is born in that cgroup.
  */
-int command_fork(char *const argv[], const sigset_t *mask, int cgroup_fd,
-	struct command *ret_command, struct error *err);
+int child_fork(char *const argv[], const sigset_t *mask, int cgroup_fd, struct child *ret_child,
+	struct error *err);
 
 /*
  * Lets it exec and waits until it has. -ENOENT, -EACCES, ... with a sentence when that failed:
  * the child is gone then.
  */
-int command_exec(struct command *command, const char *name, struct error *err);
+int child_exec(struct child *child, const char *name, struct error *err);
 
 /*
  * Waits for its end; 0 and how it ended: its exit status or 128 + the signal, and what it and
  * its waited-for children used.
  */
-int command_wait(struct command *command, int *ret_status, struct rusage *ret_usage);
+int child_wait(struct child *child, int *ret_status, struct rusage *ret_usage);
 
 /* True, and the same, when it has ended; false while it runs. */
-bool command_poll(struct command *command, int *ret_status, struct rusage *ret_usage);
+bool child_poll(struct child *child, int *ret_status, struct rusage *ret_usage);
 
 /* Kills a command that has not been let go, and closes. Takes a zeroed struct, too. */
-void command_done(struct command *command);
+void child_done(struct child *child);
