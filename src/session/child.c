@@ -151,7 +151,7 @@ int child_exec(struct child *child, const char *name, struct error *err)
 	child->exec_fd = -1;
 	if (got != (ssize_t)sizeof(code))
 		return 0; /* the pipe closed with the exec */
-	child_wait(command, &(int){0}, &(struct rusage){0});
+	child_wait(child, &(int){0}, &(struct rusage){0});
 	return exec_error(name, code, err);
 }
 
@@ -199,7 +199,7 @@ void child_done(struct child *child)
 		return;
 	if (child->pid && child->go_fd >= 0) {
 		kill(child->pid, SIGKILL);
-		child_wait(command, &(int){0}, &(struct rusage){0});
+		child_wait(child, &(int){0}, &(struct rusage){0});
 	}
 	fd_done(&child->pidfd);
 	fd_done(&child->go_fd);
