@@ -254,6 +254,61 @@ def split_clang(box):
         split(box, "clang++", version)
 
 
+LOOPS = """
+        .globl _start
+_start: nop
+        nop
+        ret
+end:
+        .section .debug_abbrev,"",@progbits
+        .byte 1, 0x11, 1, 0x11, 1, 0x12, 1, 0, 0        # unit: low_pc, high_pc
+        .byte 2, 0x2e, 1, 0x11, 1, 0x12, 1, 0x31, 0x13, 0, 0  # subprogram: and abstract_origin
+        .byte 3, 0x1d, 1, 0x11, 1, 0x12, 1, 0x31, 0x13, 0, 0  # inlined: the same
+        .byte 4, 0x2e, 0, 0x47, 0x13, 0, 0              # subprogram: specification
+        .byte 0
+        .section .debug_info,"",@progbits
+info:   .long info_end - info - 4
+        .short 4
+        .long 0
+        .byte 8, 1
+        .quad _start, end
+function:
+        .byte 2
+        .quad _start, end
+        .long first - info
+inlined:
+        .rept %d
+        .byte 3
+        .quad _start, end
+        .long inlined - info                            # its own original
+        .endr
+        .rept %d
+        .byte 0
+        .endr
+        .byte 0
+first:  .byte 4
+        .long second - info                             # two that are each other's
+second: .byte 4
+        .long first - info
+        .byte 0
+info_end:
+"""
+
+
+@test
+def loops_and_absurd_depths(box):
+    for depth in (1, 100, 5000):
+        source = box.write("loops.s", LOOPS % (depth, depth))
+        path = box.path("loops")
+        tool(box, "gcc", "-nostdlib", "-static", source, "-o", path)
+        mine = ours(box, path, addresses(path))[0]
+        check(len(mine) == 3, mine)
+        for steps in mine.values():
+            check(0 < len(steps) <= 512, depth, len(steps))
+            # The symbol names the function, whose own original has no end.
+            check(steps[-1][0] == "_start", steps[-1])
+
+
 @test
 def rust(box):
     need("rustc")
