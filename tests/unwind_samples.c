@@ -48,11 +48,11 @@ struct dump {
 	uint8_t hows[FRAMES];
 };
 
-static uint64_t now_ns(void)
+static uint64_t cpu_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -135,7 +135,7 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 		.stack_bytes = sample->sample.stack_bytes,
 	};
 	struct unwind_result r = {.addrs = dump->addrs, .hows = dump->hows, .cap = FRAMES};
-	uint64_t start = now_ns();
+	uint64_t start = cpu_ns();
 
 	if (dump->live) {
 		dump->pid = (pid_t)sample->id.pid;
@@ -145,7 +145,7 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 	}
 
 	unwind_run(dump->unwinder, &in, &r);
-	dump->cold_ns += now_ns() - start;
+	dump->cold_ns += cpu_ns() - start;
 	dump->stops[r.stop]++;
 	for (int i = 0; i < UNWIND_HOW_COUNT; i++)
 		dump->counts[i] += r.counts[i];
@@ -153,12 +153,12 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 	dump->samples++;
 	if (!dump->quiet)
 		print_stack(dump, sample, target, process, &r);
-	start = now_ns();
+	start = cpu_ns();
 	for (unsigned i = 0; i < dump->repeat; i++) {
 		unwind_run(dump->unwinder, &in, &r);
 		dump->warm_frames += r.count;
 	}
-	dump->warm_ns += now_ns() - start;
+	dump->warm_ns += cpu_ns() - start;
 }
 
 static void print_totals(const struct dump *dump, const struct collection *collection)

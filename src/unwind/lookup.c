@@ -1,10 +1,10 @@
 /*
  * From an address to its rule.
  *
- * The cache is direct-mapped by (address, exact). A slot whose generation is the process's is
- * right as it is. After a change of the maps (or for another process with the same file at the
- * same place) a look at the mappings tells whether it still is. Else the rule is worked out:
- * mapping -> module -> CFI row, or what the code does.
+ * The cache has sets of RULE_WAYS rules by (address, exact). A rule whose generation is the
+ * process's is right as it is. After a change of the maps (or for another process with the same
+ * file at the same place) a look at the mappings tells whether it still is. Else the rule is
+ * worked out: mapping -> module -> CFI row, or what the code does.
  */
 #include "unwind/starts.h"
 #include "unwind/unwinder.h"
@@ -187,36 +187,56 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 		rule_by_code(walk, module, rule, vaddr + !exact, exact);
 }
 
-struct rule *lookup_rule(struct walk *walk, uint64_t pc, bool exact)
+/* Not in the cache as it is: look at the mappings, and work it out if need be. */
+static struct rule *rule_fetch(struct walk *walk, struct rule *set, uint64_t pc, bool exact)
 {
 	struct unwinder *u = walk->unwinder;
 	uint64_t key = pc << 1 | exact, bias = 0;
-	struct rule *rule = &u->rules[hash_u64(key) & (RULES - 1)];
 	uint32_t generation = walk->process->generation, dso = TARGET_NONE;
-	const struct mapping *mapping;
+	const struct mapping *mapping =
+		target_find(walk->in->target, walk->in->process, pc - !exact);
 
-	if (rule->key == key && rule->generation == generation && rule->kind != RULE_EMPTY) {
-		u->stats.hits++;
-		return rule;
-	}
-	mapping = target_find(walk->in->target, walk->in->process, pc - !exact);
 	if (is_code(mapping)) {
 		dso = mapping->dso;
 		bias = mapping->start - mapping->pgoff;
 	}
-	if (rule->key == key && rule->kind != RULE_EMPTY && rule->dso == dso &&
-		rule->bias == bias) {
-		rule->generation = generation;
-		u->stats.rechecked++;
-		return rule;
+	for (unsigned i = 0; i < RULE_WAYS; i++) {
+		struct rule *rule = &set[i];
+
+		if (rule->key == key && rule->kind != RULE_EMPTY && rule->dso == dso &&
+			rule->bias == bias) {
+			rule->generation = generation;
+			u->stats.rechecked++;
+			return rule;
+		}
 	}
 	u->stats.misses++;
-	*rule = (struct rule){.key = key, .bias = bias, .generation = generation, .dso = dso};
+	/* The one that was worked out last goes on for another while. */
+	for (unsigned i = RULE_WAYS - 1; i > 0; i--)
+		set[i] = set[i - 1];
+	set[0] = (struct rule){.key = key, .bias = bias, .generation = generation, .dso = dso};
 	if (dso == TARGET_NONE)
-		rule->kind = RULE_UNMAPPED;
+		set[0].kind = RULE_UNMAPPED;
 	else
-		rule_make(walk, rule, pc, exact);
-	return rule;
+		rule_make(walk, &set[0], pc, exact);
+	return &set[0];
+}
+
+struct rule *lookup_rule(struct walk *walk, uint64_t pc, bool exact)
+{
+	struct unwinder *u = walk->unwinder;
+	uint64_t key = pc << 1 | exact;
+	struct rule *set = &u->rules[(hash_u64(key) & (RULE_SETS - 1)) * RULE_WAYS];
+	uint32_t generation = walk->process->generation;
+
+	for (unsigned i = 0; i < RULE_WAYS; i++) {
+		if (set[i].key == key && set[i].generation == generation &&
+			set[i].kind != RULE_EMPTY) {
+			u->stats.hits++;
+			return &set[i];
+		}
+	}
+	return rule_fetch(walk, set, pc, exact);
 }
 
 /* The bytes before an address; 0: not to be had. */

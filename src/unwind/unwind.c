@@ -45,6 +45,7 @@ void unwinder_free(struct unwinder *unwinder)
 void unwinder_forget(struct unwinder *unwinder, uint32_t dso)
 {
 	modules_forget(&unwinder->modules, dso);
+	memset(unwinder->links, 0, sizeof(unwinder->links));
 	for (unsigned i = 0; i < RULES; i++)
 		if (dso == TARGET_NONE || unwinder->rules[i].dso == dso)
 			unwinder->rules[i].kind = RULE_EMPTY;

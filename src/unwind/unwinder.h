@@ -5,7 +5,7 @@
 #include "unwind/modules.h"
 #include "unwind/rules.h"
 
-enum { RULES = 8192, LINKS = 1024 };
+enum { RULE_WAYS = 2, RULE_SETS = 8192, RULES = RULE_SETS * RULE_WAYS, LINKS = 1024 };
 
 /* A caller and its callee that were found to belong together. */
 struct link {

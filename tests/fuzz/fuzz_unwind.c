@@ -101,17 +101,14 @@ static void check(const struct unwind_input *in, const struct unwind_result *r, 
 	}
 }
 
-static void run(struct world *world, struct bytes *b, enum unwind_arch arch, uint8_t flags,
-	const uint8_t *registers)
+static void run(struct unwinder *unwinder, struct world *world, struct bytes *b,
+	enum unwind_arch arch, uint8_t flags, const uint8_t *registers)
 {
-	struct unwinder_options options = {
-		.open_module = open_module, .ctx = world, .tables_limit = 1 << 20};
 	struct wick_regs regs = {.abi = PERF_SAMPLE_REGS_ABI_64,
 		.mask = arch == UNWIND_X86_64 ? UNWIND_REGS_X86_64 : UNWIND_REGS_AARCH64};
 	uint64_t values[33], addrs[FRAMES], again[FRAMES], sp;
 	uint8_t hows[FRAMES];
 	struct target target = {0};
-	struct unwinder *unwinder;
 	struct unwind_input in = {.arch = arch,
 		.target = &target,
 		.regs = &regs,
@@ -140,13 +137,12 @@ static void run(struct world *world, struct bytes *b, enum unwind_arch arch, uin
 		in.read_ctx = world;
 	}
 	target_make(&target, world->made.len);
-	must(unwinder_new(&options, &unwinder) == 0);
 	unwind_run(unwinder, &in, &r);
 	check(&in, &r, sp);
 	unwind_run(unwinder, &in, &second);
 	must(second.count == r.count && second.stop == r.stop);
 	must(!r.count || memcmp(addrs, again, r.count * 8) == 0);
-	unwinder_free(unwinder);
+	unwinder_forget(unwinder, TARGET_NONE);
 	target_done(&target);
 }
 
@@ -161,12 +157,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct made_part parts[] = {{".text", code, code_len, 0},
 		{flags & WITH_GO ? ".gopclntab" : ".eh_frame", cfi, cfi_len, 0},
 		{NULL, NULL, 0, 0}};
-	struct world world = {{NULL, 0}, NULL, 0};
+	static struct unwinder *unwinder; /* large; it forgets everything after each input */
+	static struct world world;
+	struct unwinder_options options = {
+		.open_module = open_module, .ctx = &world, .tables_limit = 1 << 20};
 
 	if (b.bad || bytes_left(&b) > STACK_MAX)
 		return 0;
+	if (!unwinder)
+		must(unwinder_new(&options, &unwinder) == 0);
 	if (made_elf(parts, arch == UNWIND_AARCH64 ? EM_AARCH64 : EM_X86_64, &world.made))
-		run(&world, &b, arch, flags, registers);
+		run(unwinder, &world, &b, arch, flags, registers);
 	free(world.made.bytes);
+	world.made.bytes = NULL;
 	return 0;
 }
