@@ -1,0 +1,138 @@
+#include "session/jit.h"
+
+#include "base/fileio.h"
+#include "tests/unit_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put(struct strbuf *out, uint64_t value, size_t width)
+{
+	strbuf_add(out, &value, width); /* this machine's byte order is as good as the other */
+}
+
+static void load(struct strbuf *out, uint64_t ns, uint64_t addr, uint64_t size, uint64_t index,
+	const char *name)
+{
+	put(out, 0, 4);
+	put(out, 16 + 40 + strlen(name) + 1 + size, 4);
+	put(out, ns, 8);
+	put(out, 0, 8);
+	put(out, addr, 8);
+	put(out, addr, 8);
+	put(out, size, 8);
+	put(out, index, 8);
+	strbuf_add(out, name, strlen(name) + 1);
+	for (uint64_t i = 0; i < size; i++)
+		strbuf_putc(out, '\0');
+}
+
+/* Two functions at one address, one after the other, and one beside them. */
+static int dump_make(void)
+{
+	char path[] = "/tmp/wick-jit-XXXXXX";
+	int fd = mkstemp(path);
+	struct strbuf out = {0};
+
+	assert_true(fd >= 0);
+	unlink(path);
+	put(&out, 0x4A695444, 4);
+	put(&out, 1, 4);
+	put(&out, 40, 4);
+	put(&out, 62, 8);
+	put(&out, 7, 4);
+	put(&out, 0, 8);
+	put(&out, 0, 8);
+	load(&out, 100, 0x1000, 0x40, 1, "early");
+	load(&out, 200, 0x1000, 0x40, 2, "late");
+	load(&out, 100, 0x9000, 0x40, 3, "beside");
+	assert_int_equal(fd_write_all(fd, strbuf_text(&out), out.len), 0);
+	strbuf_done(&out);
+	return fd;
+}
+
+static const char *name_at(struct jit *jit, struct profile *profile, uint64_t ip, bool caller,
+	uint64_t ns, uint32_t *ret_frame)
+{
+	int rc = jit_frame(jit, profile, 7, ip, caller, ns, ret_frame);
+
+	assert_true(rc >= 0);
+	return rc ? frame_name(profile, *ret_frame, 0) : "-";
+}
+
+static void frames_are_told_apart_by_time(void **state)
+{
+	struct profile profile = {.module_count = 0};
+	uint32_t early, late, again;
+	struct jit jit;
+
+	(void)state;
+	jit_init(&jit);
+	assert_int_equal(jit_frame(&jit, &profile, 7, 0x1000, false, 150, &early), -ENODATA);
+	assert_true(jit_wants(&jit, 7, "/tmp/jit-7.dump"));
+	assert_false(jit_wants(&jit, 7, "/tmp/prog"));
+	jit_add(&jit, 7, "/tmp/jit-7.dump", dump_make());
+	assert_false(jit_wants(&jit, 7, "/tmp/jit-7.dump"));
+	assert_int_equal(jit_read(&jit, NULL), 0);
+	assert_string_equal(name_at(&jit, &profile, 0x1010, false, 150, &early), "early");
+	assert_string_equal(name_at(&jit, &profile, 0x1010, false, 250, &late), "late");
+	assert_string_equal(name_at(&jit, &profile, 0x1010, false, 199, &again), "early");
+	assert_true(early != late && early == again);
+	assert_string_equal(name_at(&jit, &profile, 0x1010, false, 99, &again), "-");
+	assert_string_equal(name_at(&jit, &profile, 0x1040, false, 250, &again), "-");
+	/* The call was the last instruction. */
+	assert_string_equal(name_at(&jit, &profile, 0x1040, true, 250, &again), "late");
+	assert_int_equal(jit_frame(&jit, &profile, 8, 0x1010, false, 150, &again), 0);
+	assert_string_equal(
+		module_short_name(&profile, profile.frames[early].module), "jit-7.dump");
+	jit_done(&jit);
+	profile_done(&profile);
+}
+
+static void without_a_common_clock_the_last_one_counts(void **state)
+{
+	struct profile profile = {.module_count = 0};
+	struct jit jit;
+	uint32_t frame;
+
+	(void)state;
+	jit_init(&jit);
+	jit.no_time = true;
+	jit_add(&jit, 7, "/tmp/jit-7.dump", dump_make());
+	assert_int_equal(jit_read(&jit, NULL), 0);
+	assert_string_equal(name_at(&jit, &profile, 0x1010, false, 1, &frame), "late");
+	assert_string_equal(name_at(&jit, &profile, 0x9010, false, 1, &frame), "beside");
+	jit_done(&jit);
+	profile_done(&profile);
+}
+
+/* What a recorder keeps: functions in which it sampled something, whenever that was. */
+static void only_what_was_sampled_is_kept(void **state)
+{
+	struct profile sampled = {.module_count = 0};
+	struct module module = {.kind = MODULE_ANON, .pid = 7};
+	uint32_t id, frame;
+	struct jit jit;
+
+	(void)state;
+	assert_int_equal(profile_string(&sampled, "//anon", &module.path), 0);
+	assert_int_equal(profile_module(&sampled, &module, &id), 0);
+	assert_int_equal(profile_frame(&sampled, id, 0x1020, false, 0x1020, &frame), 0);
+	jit_init(&jit);
+	jit_add(&jit, 7, "/tmp/jit-7.dump", dump_make());
+	assert_int_equal(jit_read(&jit, &sampled), 0);
+	assert_int_equal(jit.codes->count, 2);
+	assert_true(jit.codes->at[0].sampled && jit.codes->at[1].sampled);
+	jit_done(&jit);
+	profile_done(&sampled);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(frames_are_told_apart_by_time),
+	cmocka_unit_test(without_a_common_clock_the_last_one_counts),
+	cmocka_unit_test(only_what_was_sampled_is_kept),
+};
+UNIT_TESTS("jit", tests)
