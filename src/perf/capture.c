@@ -530,8 +530,11 @@ int capture_read(const struct capture *capture, uint32_t index, struct capture_c
 			uint64_t value, enabled, running, id, lost;
 		} v = {0};
 		size_t want = sum.has_lost ? sizeof(v) : sizeof(v) - sizeof(v.lost);
-		ssize_t got = read(event->fds[f].fd, &v, sizeof(v));
+		ssize_t got;
 
+		do
+			got = read(event->fds[f].fd, &v, sizeof(v));
+		while (got < 0 && errno == EINTR);
 		if (got < 0 || (size_t)got < want)
 			return got < 0 ? -errno : -EIO;
 		enabled += v.enabled;

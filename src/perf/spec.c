@@ -205,6 +205,7 @@ int spec_try_deliver(const struct event_spec *spec)
 	struct perf_ringbuf *ring;
 	uint64_t count = 0, head, tail;
 	cleanup_close int counter = -1, sampler = -1;
+	ssize_t got;
 	int rc;
 
 	spec_attr(spec, &attr);
@@ -215,7 +216,12 @@ int spec_try_deliver(const struct event_spec *spec)
 	perf_start(counter);
 	spin(PROBE_SPIN_NS);
 	perf_stop(counter);
-	if (read(counter, &count, sizeof(count)) != sizeof(count) || count < PROBE_PERIODS)
+	do
+		got = read(counter, &count, sizeof(count));
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	if (got != sizeof(count) || count < PROBE_PERIODS)
 		return -ENODATA;
 	attr.sample_period = count / PROBE_PERIODS;
 	attr.sample_type = PERF_SAMPLE_IP;
