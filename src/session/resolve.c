@@ -17,21 +17,20 @@
  */
 bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 {
+	const struct frame *at = &profile->frames[frame];
+	const struct line *called;
 	const char *name;
-	const struct frame *at;
-	const struct function *function;
 
 	/* No thread starts in code that was compiled while it ran, and its names come late. */
-	if (profile->modules[profile->frames[frame].module].kind == MODULE_ANON ||
-		symbolize_frame(symbolizer, profile, frame) < 0)
+	if (profile->modules[at->module].kind == MODULE_ANON)
 		return false;
-	at = &profile->frames[frame];
-	if (at->first_line == PROFILE_NONE || !at->line_count)
-		return false;
-	function = &profile->functions[profile->lines[at->first_line + at->line_count - 1]
-					       .function];
-	name = profile_text(profile, function->linkage_name);
-	return symbol_is_root(name) || symbol_is_start(name) || !strcmp(name, "main");
+	if (at->resolved && at->line_count) { /* the file brought its names */
+		called = &profile->lines[at->first_line + at->line_count - 1];
+		name = profile_text(profile, profile->functions[called->function].linkage_name);
+	} else {
+		name = symbolizer_symbol(symbolizer, profile, frame);
+	}
+	return name && (symbol_is_root(name) || symbol_is_start(name) || !strcmp(name, "main"));
 }
 
 /* How many samples ended (leafwards) in each stack; calloc'ed, by stack id. */

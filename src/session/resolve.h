@@ -29,7 +29,8 @@ struct module_naming {
 	const char *why;	       /* what is missing, and the remedy; "": nothing */
 };
 
-/* For apply_options.is_root: resolves the frame (ctx is the symbolizer). */
+/* For apply_options.is_root; ctx is the symbolizer. By the symbol table alone: it is asked
+ * while recording. */
 bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame);
 
 /* Resolves every frame and fills quality.user_frames and unnamed_frames. */

@@ -386,6 +386,21 @@ int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint
 	return resolve_found(symbolizer, profile, frame, state, &hit);
 }
 
+const char *symbolizer_symbol(
+	struct symbolizer *symbolizer, const struct profile *profile, uint32_t frame)
+{
+	const struct frame *f = &profile->frames[frame];
+	const struct module *module = &profile->modules[f->module];
+	struct module_state *state;
+	struct hit hit = {.vaddr = 0};
+
+	if (module->kind == MODULE_MARKER ||
+		state_get(symbolizer, profile, f->module, &state) < 0)
+		return NULL;
+	find(symbolizer, profile, module, state, frame_lookup_addr(f), &hit);
+	return hit.key.linkage_name;
+}
+
 const char *symbolizer_debug_file(const struct symbolizer *symbolizer, uint32_t module)
 {
 	return debug_pool_from(&symbolizer->debug, module);
