@@ -39,7 +39,7 @@ def last_time(text):
     return (samples[-1].time, len(samples)) if samples else (0, 0)
 
 
-def check_killed(box, folder, moment, when):
+def check_killed(box, folder, moment, when, with_perf):
     file = os.path.join(folder, "perf.data")
     if not os.path.exists(file):
         check(moment < 1, "no file after %.2f s" % moment)
@@ -55,7 +55,7 @@ def check_killed(box, folder, moment, when):
         check(when - last < LOST_S + ON_ITS_WAY_S,
               "killed after %.2f s, the last sample is %.2f s older" % (moment, when - last))
     box.wick("report", "-i", file).ok()
-    if moment > LOST_S + ON_ITS_WAY_S and shutil.which("perf"):
+    if moment > LOST_S + ON_ITS_WAY_S and with_perf and shutil.which("perf"):
         perf = box.perf("script", "-i", file)
         check(perf.status == 0, "perf cannot read it:", perf.err)
         last, of_perf = last_time(perf.out)
@@ -68,11 +68,11 @@ def check_killed(box, folder, moment, when):
 def a_killed_recorder_loses_a_second(box):
     random = dice("kills")
     moments = [random.uniform(0, 0.25) for _ in range(int(16 * SCALE))]
-    moments += [random.uniform(0.4, 2.6) for _ in range(int(8 * SCALE))]
+    moments += [random.uniform(0.4, 2.6) for _ in range(int(6 * SCALE))]
     killed = kill_at(box, moments)
-    readable = sum(check_killed(box, folder, moment, when)
-                   for moment, (folder, _, when) in zip(moments, sorted(
-                       killed, key=lambda entry: int(entry[0].rpartition("kill")[2]))))
+    killed.sort(key=lambda entry: int(entry[0].rpartition("kill")[2]))
+    readable = sum(check_killed(box, folder, moment, when, number % 2)
+                   for number, (moment, (folder, _, when)) in enumerate(zip(moments, killed)))
     pids = [recorder.pid for _, recorder, _ in killed]
     for recorder in box.running:
         recorder.kill()  # the commands that were orphaned
@@ -166,13 +166,13 @@ def a_killed_target_ends_the_attached_recording(box):
 @test
 def exec_after_exec(box):
     for way in ((), ("--inherit",)):
-        done = box.record("-F", HZ, *way, "--", program(box, "busy"), "exec", "150")
+        done = box.record("-F", HZ, *way, "--", program(box, "busy"), "exec", "100")
         truth = truth_of(done.out)
         samples = box.script()
         sampled = sum(sample.period for sample in samples)
         check(abs(sampled / truth["cpu_ns"] - 1) < 0.15, sampled, truth)
         named = count(samples, "burn_busy")
-        check(named > 150 * 2 * HZ / 1000 * 0.7, "%d of %d named" % (named, len(samples)))
+        check(named > 100 * 2 * HZ / 1000 * 0.7, "%d of %d named" % (named, len(samples)))
         check(box.report()["quality"]["coverage"] > 0.9)
 
 

@@ -110,7 +110,7 @@ def a_limit_of_the_file_size(box):
         raise Skip("prlimit is not installed")
     random = dice("file size")
     told = []
-    for number in range(int(6 * SCALE)):
+    for number in range(int(4 * SCALE)):
         limit = random.choice((0, 100, 104, random.randrange(200, 5000),
                                random.randrange(5000, 300000))) if number else 60000
         compression = random.choice(("none", "zstd"))
@@ -137,7 +137,7 @@ def a_full_disk_at_any_size(box):
         raise Skip("needs root to mount a small file system")
     random = dice("disk size")
     told = []
-    for number in range(int(5 * SCALE)):
+    for number in range(int(4 * SCALE)):
         kb = random.choice((4, 8, random.randrange(12, 100), random.randrange(100, 800)))
         compression = random.choice(("none", "zstd"))
         script = ("mkdir small && mount -t tmpfs -o size=%dk none small && cd small && "
