@@ -81,7 +81,8 @@ static int set_min_percent(void *ctx, const char *value, struct error *err)
 static const struct cli_option report_table[] = {
 	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
 		set_input},
-	{'s', "sort", "KEYS", "rows by comm, pid, tid, thread, dso, symbol, comma separated",
+	{'s', "sort", "KEYS",
+		"rows by comm, pid, tid, thread, dso, symbol, srcline, comma separated",
 		set_sort},
 	{0, "tree", NULL, "the call tree from the root", set_tree},
 	{0, "modules", NULL, "how well each module is named, and by which file", set_modules},

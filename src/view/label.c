@@ -28,7 +28,8 @@ static int label_intern(struct label_table *table, const struct label *wanted,
 
 	hash = hash_pair(
 		(uint64_t)wanted->kind << 32 | (identity & LABEL_BY_NAME ? wanted->name : 0),
-		identity & LABEL_BY_MODULE ? path : 0);
+		(uint64_t)(identity & LABEL_BY_MODULE ? path : 0) << 32 |
+			(wanted->file ^ wanted->line << 8));
 	probe = hash_probe(&table->by_key, hash);
 	while (hash_next(&table->by_key, &probe, &id)) {
 		const struct label *label = &table->labels[id];
@@ -38,7 +39,8 @@ static int label_intern(struct label_table *table, const struct label *wanted,
 
 		if (label->kind != wanted->kind ||
 			(identity & LABEL_BY_NAME && label->name != wanted->name) ||
-			(identity & LABEL_BY_MODULE && have != path))
+			(identity & LABEL_BY_MODULE && have != path) ||
+			label->file != wanted->file || label->line != wanted->line)
 			continue;
 		table->labels[id].called |= wanted->called;
 		table->labels[id].inlined |= wanted->inlined;
@@ -77,6 +79,10 @@ static struct label label_of_line(
 		label.name =
 			profile->functions[profile->lines[frame->first_line + i].function].name;
 		label.kind = label.name ? LABEL_FUNCTION : LABEL_UNKNOWN;
+		if (identity & LABEL_BY_LINE) {
+			label.file = profile->lines[frame->first_line + i].file;
+			label.line = profile->lines[frame->first_line + i].line;
+		}
 	}
 	if (!(identity & LABEL_BY_NAME) && label.kind == LABEL_UNKNOWN)
 		label.kind = LABEL_FUNCTION; /* a module is one thing, named or not */
@@ -103,7 +109,8 @@ static int label_frames(struct label_table *table, unsigned identity)
 int label_table_init(
 	struct label_table *table, const struct profile *profile, unsigned identity)
 {
-	struct label no_stack = {LABEL_NO_STACK, 0, PROFILE_NONE, false, true, false};
+	struct label no_stack = {
+		.kind = LABEL_NO_STACK, .module = PROFILE_NONE, .called = true};
 	uint64_t lines = 0;
 	int rc = -ENOMEM;
 

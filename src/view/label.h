@@ -25,6 +25,8 @@ struct label {
 	enum label_kind kind;
 	uint32_t name;	 /* string, 0: none */
 	uint32_t module; /* PROFILE_NONE: none */
+	uint32_t file,
+		line; /* where it was executing or calling, as LABEL_BY_LINE; 0: unknown */
 	bool kernel;
 	bool called; /* seen as a function of its own, not only inlined into others */
 	bool inlined;
@@ -43,6 +45,7 @@ struct label_table {
 enum label_identity {
 	LABEL_BY_NAME = 1,
 	LABEL_BY_MODULE = 2,
+	LABEL_BY_LINE = 4,
 };
 
 /* 0 or -ENOMEM. `identity` is what makes two lines the same thing: LABEL_BY_* bits. */

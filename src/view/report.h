@@ -27,7 +27,8 @@ struct report_options {
 	enum report_format format;
 	/*
 	 * Rows by these keys, comma separated: comm, pid, tid, thread (= comm,tid), dso
-	 * (module), symbol (function). NULL: dso,symbol. Rows are sorted by self, then total.
+	 * (module), symbol (function), srcline (file:line). NULL: dso,symbol. Rows are sorted
+	 * by self, then total.
 	 */
 	const char *sort;
 	bool tree;    /* the call tree from the root, instead of the table */

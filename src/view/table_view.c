@@ -41,6 +41,7 @@ static const struct {
 	{"symbol", {SORT_SYMBOL}, 1},
 	{"sym", {SORT_SYMBOL}, 1},
 	{"function", {SORT_SYMBOL}, 1},
+	{"srcline", {SORT_SRCLINE}, 1},
 };
 
 static void sort_keys_add(struct sort_keys *keys, enum sort_key key)
@@ -55,6 +56,8 @@ static void sort_keys_add(struct sort_keys *keys, enum sort_key key)
 		keys->identity |= LABEL_BY_MODULE;
 	else if (key == SORT_SYMBOL)
 		keys->identity |= LABEL_BY_NAME;
+	else if (key == SORT_SRCLINE)
+		keys->identity |= LABEL_BY_LINE;
 	else
 		keys->thread_keys |= thread_keys[key];
 }
@@ -78,9 +81,8 @@ int sort_keys_parse(struct sort_keys *keys, const char *text, struct error *err)
 		}
 		if (!found)
 			return error_set(err, -EINVAL,
-				"--sort %s: the keys are comm, pid, tid, thread, dso and "
-				"symbol, separated by "
-				"commas",
+				"--sort %s: the keys are comm, pid, tid, thread, dso, "
+				"symbol and srcline, separated by commas",
 				text);
 	}
 	return 0;
@@ -148,7 +150,8 @@ static void add_column(
 
 static struct columns make_columns(const struct table_view *view)
 {
-	static const char *const titles[] = {"Command", "PID", "TID", "Module", "Function"};
+	static const char *const titles[] = {
+		"Command", "PID", "TID", "Module", "Function", "Line"};
 	struct columns columns = {0};
 
 	add_column(&columns, COLUMN_SELF_SHARE, view->labels ? "Self" : "Share", 0);
@@ -178,6 +181,19 @@ static bool is_text(const struct column *column)
 	return column->kind == COLUMN_KEY && column->key != SORT_PID && column->key != SORT_TID;
 }
 
+/* "src/foo.c:12"; "[unknown]" where there is none. */
+static void srcline_show(struct strbuf *out, const struct table_view *view, uint32_t label)
+{
+	const struct label *it = &view->labels->labels[label];
+
+	if (!it->file || !it->line) {
+		strbuf_puts(out, "[unknown]");
+		return;
+	}
+	printable_add(out, profile_text(view->profile, it->file), view->options->utf8);
+	strbuf_printf(out, ":%u", it->line);
+}
+
 static void key_cell(struct strbuf *out, const struct table_view *view,
 	const struct column *column, const struct tally_row *row, size_t room)
 {
@@ -194,6 +210,9 @@ static void key_cell(struct strbuf *out, const struct table_view *view,
 	case SORT_SYMBOL:
 		label_show(out, view->labels, row->label, room, utf8);
 		return;
+	case SORT_SRCLINE:
+		srcline_show(&safe, view, row->label);
+		break;
 	case SORT_COMM:
 		printable_add(&safe,
 			profile_text(view->profile, view->profile->threads[row->thread].comm),
@@ -470,6 +489,10 @@ static void row_json(
 			json_string(json, "name", label_name(view->labels, row->label));
 			json_string(json, "kind", kinds[label->kind]);
 			json_bool(json, "inlined", label->inlined && !label->called);
+		}
+		if (view->keys->identity & LABEL_BY_LINE) {
+			json_string(json, "file", profile_text(view->profile, label->file));
+			json_u64(json, "line", label->line);
 		}
 		if (view->keys->identity & LABEL_BY_MODULE) {
 			json_string(json, "module", label_module(view->labels, row->label));

@@ -17,6 +17,7 @@ enum sort_key {
 	SORT_TID,
 	SORT_DSO,
 	SORT_SYMBOL,
+	SORT_SRCLINE,
 	SORT_KEYS,
 };
 
