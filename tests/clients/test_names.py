@@ -325,4 +325,23 @@ def rust(box):
     compare(box, box.path("prog"))
 
 
+@test
+def report_and_script_show_them(box):
+    path = compile_it(box, "prog")
+    box.record("-F", "2000", "--", path, *["x"] * 500)
+    script = box.wick("script").ok().out
+    check("(inlined)" in script, script[:2000])
+    check("(inlined)" not in box.wick("script", "--no-inline").ok().out, "--no-inline")
+    check("_ZN" in box.wick("script", "--no-demangle").ok().out, "--no-demangle")
+    modules = box.report("--modules")["modules"]
+    ours = [row for row in modules if row["module"] == path]
+    check(len(ours) == 1 and ours[0]["frames"] >= ours[0]["named"] >= ours[0]["lined"] > 0,
+          modules)
+    lines = box.report("--sort", "srcline")["events"][0]["rows"]
+    check(any(row["file"].endswith("inlines.cpp") and row["line"] for row in lines), lines[:5])
+    # Elsewhere, where the program is not.
+    os.rename(path, path + ".gone")
+    check("(inlined)" in box.wick("script").ok().out, "they travel with the file")
+
+
 main()
