@@ -11,5 +11,6 @@ const struct cli_command *const cli_commands[] = {
 	&cli_export,
 	&cli_list,
 	&cli_doctor,
+	&cli_sim,
 	NULL,
 };

@@ -346,6 +346,9 @@ static void step(struct core *core, uint64_t ns)
 {
 	core->now_ns += ns;
 	core->mono_ns += ns;
+	for (uint32_t cpu = 0; cpu < core->options.cpus; cpu++)
+		if (core->cpus[cpu].current)
+			core->busy_ns += ns;
 	for (uint32_t i = 0; i < core->pmu_count; i++)
 		for (uint32_t cpu = 0; core->pmus[i].advance && cpu < core->options.cpus; cpu++)
 			core->pmus[i].advance(&core->pmus[i], (int)cpu, ns);

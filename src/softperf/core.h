@@ -177,6 +177,7 @@ struct core {
 	uint32_t task_count;
 	uint64_t last_id;
 	uint64_t samples; /* ever written */
+	uint64_t busy_ns; /* of all CPUs that had a task */
 	uint8_t *record;  /* PERF_RECORD_SIZE_MAX + 1 */
 };
 

@@ -29,22 +29,30 @@ static void emit(struct core_event *event, struct wick_record *record)
 	struct core *core = event->core;
 	uint32_t wakeup_events =
 		root->attr.flags & ATTR_WATERMARK ? 0 : root->attr.wakeup_events;
+	const char *name = wick_record_type_name(record->type);
+	struct ringwriter *writer;
+	uint64_t wakeups;
 	int size;
 
 	if (!root->ring)
 		return;
+	writer = root->ring->writer;
 	size = record_encode(&event->layout, record, core->record, PERF_RECORD_SIZE_MAX + 1);
 	if (size < 0)
 		return;
-	ringwriter_speaker(root->ring->writer, root->id, &event->layout, wakeup_events);
-	if (ringwriter_write(root->ring->writer, core->record, (size_t)size) < 0) {
+	core_trace(core, "prepare", "%s: the attr makes it %d bytes", name, size);
+	wakeups = ringwriter_wakeups(writer);
+	ringwriter_speaker(writer, root->id, &event->layout, wakeup_events);
+	if (ringwriter_write(writer, core->record, (size_t)size) < 0) {
 		root->lost++;
-		core_trace(core, "reserve", "%s, %d bytes: no room, lost",
-			wick_record_type_name(record->type), size);
+		core_trace(core, "reserve", "no room between data_head and data_tail: lost");
 		return;
 	}
-	core_trace(core, "write", "%s, %d bytes: reserved, copied, data_head moved",
-		wick_record_type_name(record->type), size);
+	core_trace(core, "reserve", "there is room behind data_head");
+	core_trace(core, "write", "%s copied; data_head moves past it, with release", name);
+	if (ringwriter_wakeups(writer) != wakeups)
+		core_trace(
+			core, "wakeup", "data_head passed the watermark: poll() will return");
 	if (record->type == PERF_RECORD_SAMPLE)
 		core->samples++;
 }

@@ -39,6 +39,7 @@ struct ringwriter {
 	bool paused;
 	bool first_bytes; /* the next put holds the record's header */
 	uint64_t lost_total, lost_unsaid;
+	uint64_t wakeups;
 };
 
 static int writer_map(struct ringwriter *writer, size_t page_bytes)
@@ -209,6 +210,7 @@ static void writer_signal(struct ringwriter *writer)
 	const uint64_t one = 1;
 
 	writer->wake = false;
+	writer->wakeups++;
 	/* Fails only when 2^64 wakeups wait: the reader will wake up all the same. */
 	if (write(writer->wakeup_fd, &one, sizeof(one)) < 0)
 		return;
@@ -238,6 +240,11 @@ void ringwriter_speaker(struct ringwriter *writer, uint64_t id,
 void ringwriter_pause(struct ringwriter *writer, bool paused)
 {
 	writer->paused = paused;
+}
+
+uint64_t ringwriter_wakeups(const struct ringwriter *writer)
+{
+	return writer->wakeups;
 }
 
 void ringwriter_wake(struct ringwriter *writer)

@@ -53,6 +53,9 @@ void ringwriter_speaker(struct ringwriter *writer, uint64_t id,
 /* While a ring is paused nothing is written; what would have been counts as lost. */
 void ringwriter_pause(struct ringwriter *writer, bool paused);
 
+/* How often the reader was woken so far. */
+uint64_t ringwriter_wakeups(const struct ringwriter *writer);
+
 /* A wakeup without a record: the writer's end. */
 void ringwriter_wake(struct ringwriter *writer);
 
