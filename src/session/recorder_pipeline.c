@@ -167,6 +167,18 @@ static int recorder_pinned_fd(void *ctx, const struct profile *profile, uint32_t
 	return keep_fd(&r->keep, module);
 }
 
+/* A record will tell of the command's exec; until then it is still us, and not worth reading.
+ */
+static void know_command(struct recorder *r)
+{
+	uint32_t process = r->targets.command.pid
+				   ? target_process(&r->target, r->targets.command.pid)
+				   : TARGET_NONE;
+
+	if (process != TARGET_NONE)
+		r->target.processes[process].known = true;
+}
+
 int recorder_make_pipeline(struct recorder *r)
 {
 	const struct capture *capture = r->targets.capture;
@@ -218,6 +230,7 @@ int recorder_make_pipeline(struct recorder *r)
 		rc = pump_init(&r->pump, r->targets.capture, recorder_sink, r);
 	if (rc == 0 && !r->events.specs[0].exclude_kernel)
 		rc = synth_kernel(&r->synth);
+	know_command(r);
 	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording")
 		      : 0;
 }

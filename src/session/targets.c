@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SAMPLES_A_RING = 16, COPY_LEAST = 512 };
+
 static int open_capture(struct targets *targets, const struct events *events,
 	const struct cpu_list *cpus, enum capture_start start, struct quality *quality,
 	struct error *err)
@@ -124,6 +126,16 @@ static int open_machine(struct targets *targets, const struct events *events,
 	return rc;
 }
 
+/* A ring that the user made small still holds some samples: the copies shrink with it. */
+static uint32_t copy_that_fits(uint32_t pages, uint32_t bytes)
+{
+	uint64_t most = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / SAMPLES_A_RING;
+
+	if (bytes <= most)
+		return bytes;
+	return most < COPY_LEAST ? COPY_LEAST : (uint32_t)most / 8 * 8;
+}
+
 /* Registers and stack are copied where they can be unwound. */
 static int choose_copy(struct targets *targets, struct error *err)
 {
@@ -142,6 +154,8 @@ static int choose_copy(struct targets *targets, struct error *err)
 					 "cannot be unwound; use --call-graph fp");
 	targets->user_regs = stacks_regs(arch);
 	targets->stack_bytes = options->stack_bytes ? options->stack_bytes : RECORD_STACK_BYTES;
+	if (options->pages && !options->stack_bytes)
+		targets->stack_bytes = copy_that_fits(options->pages, targets->stack_bytes);
 	return 0;
 }
 
