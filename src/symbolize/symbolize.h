@@ -65,9 +65,9 @@ void symbolizer_free(struct symbolizer *symbolizer);
 int symbolize_frame(struct symbolizer *symbolizer, struct profile *profile, uint32_t frame);
 
 /*
- * The symbol that a frame lies in, as the symbol table has it, without looking at debug information
- * and without resolving the frame: quick enough to be asked while recording. NULL: none. Valid until
- * the symbolizer's next call.
+ * The symbol that a frame lies in, as the symbol table has it, without looking at debug
+ * information and without resolving the frame: quick enough to be asked while recording. NULL:
+ * none. Valid until the symbolizer's next call.
  */
 const char *symbolizer_symbol(
 	struct symbolizer *symbolizer, const struct profile *profile, uint32_t frame);

@@ -67,6 +67,18 @@ static const char *name_at(struct bench *b, uint64_t addr, bool caller)
 	return text;
 }
 
+/* By the symbol alone; the frame stays as it is. */
+static const char *symbol_at(struct bench *b, uint64_t addr, bool caller)
+{
+	const char *name;
+	uint32_t id;
+
+	assert_int_equal(profile_frame(&b->profile, b->id, addr, caller, 0, &id), 0);
+	name = symbolizer_symbol(b->symbolizer, &b->profile, id);
+	assert_false(b->profile.frames[id].resolved);
+	return name ? name : "";
+}
+
 static enum module_outcome outcome(const struct bench *b)
 {
 	return symbolizer_outcome(b->symbolizer, b->id);
@@ -155,6 +167,8 @@ static void functions_of_a_program_are_named(void **state)
 		bench_go(&b, &(struct symbolizer_options){0});
 		work = foff_of(b.path, "work");
 		hidden = foff_of(b.path, "hidden");
+		assert_string_equal(symbol_at(&b, work, false), "work");
+		assert_string_equal(symbol_at(&b, 1 << 30, false), "");
 		assert_string_equal(name_at(&b, work, false), "work+0x0");
 		assert_string_equal(name_at(&b, work + 2, false), "work+0x2");
 		assert_string_equal(name_at(&b, hidden + 3, true), "hidden+0x3");
