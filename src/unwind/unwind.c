@@ -161,9 +161,8 @@ static int by_cfi(struct walk *walk, int rc, unsigned *ret_how)
 }
 
 /* STEPPED, or why there is no caller. */
-static int step(struct walk *walk, unsigned *ret_how)
+static int step(struct walk *walk, const struct rule *rule, unsigned *ret_how)
 {
-	struct rule *rule = lookup_rule(walk, walk->pc, walk->exact);
 	int rc;
 
 	*ret_how = UNWIND_BY_CFI;
@@ -205,12 +204,6 @@ static void emit(struct walk *walk, unsigned how)
 	out->count++;
 }
 
-static bool is_user_code(const struct walk *walk, uint64_t pc)
-{
-	/* Neither in the page that is never mapped nor in the kernel's half. */
-	return pc >= MEMORY_PAGE && !(pc >> 63) && walk->arch;
-}
-
 /*
  * Late memory is as old as its youngest write. Where frames that are gone (but still lie there)
  * meet what came after them, the caller does not call the callee.
@@ -243,25 +236,27 @@ static enum stack_stop climb(struct walk *walk)
 	if (!limit)
 		return STOP_DEPTH;
 	for (;;) {
+		const struct rule *rule = lookup_rule(walk, walk->pc, walk->exact);
 		bool exact = walk->exact;
 		uint64_t callee = walk->pc;
 		int rc;
 
+		/* Nobody returns to where no code is. */
+		if (rule->kind == RULE_UNMAPPED && out->count)
+			return STOP_BAD_CFI;
+		if (out->count == limit)
+			return STOP_DEPTH;
 		emit(walk, how);
 		out->stop_addr = walk->pc;
 		if (walk->late != LATE_GOOD)
 			walk->sure_count = out->count;
-		rc = step(walk, &how);
+		rc = step(walk, rule, &how);
 		if (rc != STEPPED)
 			return (enum stack_stop)rc;
 		if (walk->late == LATE_GOOD && !late_caller_fits(walk, callee, exact))
 			return late_is_torn(walk);
 		if (!walk->pc)
 			return STOP_ROOT;
-		if (!is_user_code(walk, walk->pc))
-			return STOP_BAD_CFI;
-		if (out->count == limit)
-			return STOP_DEPTH;
 	}
 }
 

@@ -44,6 +44,7 @@ struct search {
 	const struct code_view *view;
 	struct way ways[WAYS_MAX], weak[WEAK_MAX];
 	unsigned way_count, weak_count, insns;
+	bool stopped, lost; /* a way ended where nothing goes on; or for another reason */
 	uint64_t seen[SEEN_SLOTS];
 	uint64_t window_start;
 	size_t window_len;
@@ -206,14 +207,22 @@ static bool follow(struct search *s, struct way *way)
 {
 	struct x86_insn insn;
 
-	while (first_time(s, way->at) && insn_at(s, way->at, &insn)) {
-		uint64_t next = way->at + insn.length;
+	while (first_time(s, way->at)) {
+		uint64_t next;
 
+		if (!insn_at(s, way->at, &insn)) {
+			s->lost = true;
+			return false;
+		}
+		next = way->at + insn.length;
 		switch (insn.kind) {
 		case X86_RET:
 			return true;
 		case X86_STOP:
+			s->stopped = true;
+			return false;
 		case X86_JMP_FAR_AWAY:
+			s->lost = true;
 			return false;
 		case X86_JMP:
 			way->at = next + (uint64_t)insn.value;
@@ -228,13 +237,18 @@ static bool follow(struct search *s, struct way *way)
 				s->weak[s->weak_count] = *way;
 				s->weak[s->weak_count++].at = next;
 			}
+			s->stopped = true;
 			return false;
 		default:
-			if (!move_sp(way, &insn))
+			if (!move_sp(way, &insn)) {
+				s->lost = true;
 				return false;
+			}
 		}
-		if (is_start(s->view, next))
+		if (is_start(s->view, next)) {
+			s->stopped = true;
 			return false;
+		}
 		way->at = next;
 	}
 	return false;
@@ -270,8 +284,10 @@ static bool forwards(struct search *s, struct code_result *ret)
 	struct way way = {.at = s->view->at};
 
 	/* A call that does not return may be the last instruction of its function. */
-	if (s->view->after_call && (is_start(s->view, way.at) || is_weak(s, way.at)))
+	if (s->view->after_call && (is_start(s->view, way.at) || is_weak(s, way.at))) {
+		s->stopped = true;
 		return false;
+	}
 	way_add(s, &way, way.at);
 	return ways_follow(s, ret);
 }
@@ -349,7 +365,7 @@ bool x86_code_frame(const struct code_view *view, struct code_result *ret_result
 		ret_result->saved[i] = CODE_NOT_SAVED;
 	if (forwards(&s, ret_result))
 		return true;
-	ret_result->no_return = s.insns < INSNS_MAX;
+	ret_result->no_return = s.stopped && !s.lost;
 	return backwards(&s, ret_result) || forwards_weak(&s, ret_result);
 }
 
