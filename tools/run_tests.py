@@ -9,7 +9,7 @@ Everything that is run prints TAP, or is one test by its exit status (77: skippe
   fuzz               suite "fuzz" in build-asan/: each harness replays its corpus
   races              suite "races" in build-tsan/
   live, clients,     tests/<tier>/test_*.py; a module that names the build-asan in BUILDS runs
-  torture            with both
+  viewer, torture    with both
   layers             tools/layers.py, its own test, and the runner's
 
 The last line is `N passed, N failed, N skipped`; the exit status is 1 when something failed.
@@ -24,8 +24,8 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TIERS = ("layers", "unit", "sim", "files", "fuzz", "races", "live", "clients", "torture")
-SCRIPT_TIERS = ("live", "clients", "torture")
+TIERS = ("layers", "unit", "sim", "files", "fuzz", "races", "live", "clients", "viewer", "torture")
+SCRIPT_TIERS = ("live", "clients", "viewer", "torture")
 BUILDS = {
     "unit": ("build", "build-asan"),
     "sim": ("build", "build-asan"),
@@ -35,7 +35,7 @@ BUILDS = {
     "clients": ("build",),
     "torture": ("build-asan",),
 }
-TIMEOUT_S = {"live": 300, "clients": 300}
+TIMEOUT_S = {"live": 300, "clients": 300, "viewer": 600}
 DEFAULT_TIMEOUT_S = 180
 TAP = re.compile(r"^(not ok|ok)\b\s*(\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^(\d+)\.\.(\d+)\s*(?:#\s*skip\w*\s*(.*))?$", re.IGNORECASE)

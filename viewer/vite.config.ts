@@ -1,5 +1,6 @@
 // One file out: the script and the style sheet are put into the page, which goes where the C
-// sources embed it from. The script stands in the head and runs when the page is read to its end.
+// sources embed it from. The script stands behind the words that are shown where it cannot run,
+// before the data, and runs when the page is read to its end.
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { defineConfig, type Plugin } from 'vite'
@@ -17,7 +18,8 @@ function onePage(): Plugin {
       for (const file of Object.values(bundle)) {
         if (file.type === 'chunk') {
           const code = file.code.replace(/<\/(script)/gi, '<\\/$1').replace(/<!--/g, '<\\!--').trim()
-          page = page.replace(/[ \t]*<script type="module"[^>]*><\/script>\n?/, () => `<script type="module">${code}</script>\n`)
+          page = page.replace(/[ \t]*<script type="module"[^>]*><\/script>\n?/, '')
+          page = page.replace('<!--wick-script-->', () => `<script type="module">${code}</script>`)
         } else if (file.fileName.endsWith('.css')) {
           const css = String(file.source).trim()
           page = page.replace(/[ \t]*<link rel="stylesheet"[^>]*>\n?/, () => `<style>${css}</style>\n`)
@@ -33,5 +35,5 @@ function onePage(): Plugin {
 export default defineConfig({
   plugins: [onePage()],
   build: { modulePreload: false, assetsInlineLimit: 1 << 20, cssCodeSplit: false, target: 'es2022' },
-  test: { include: ['src/**/*.test.ts'] },
+  test: { include: ['src/**/*.test.ts'], testTimeout: 60000 },
 } as Parameters<typeof defineConfig>[0])

@@ -86,6 +86,7 @@ export function App({ model: m }: { model: Model }) {
   const limits = { functions: m.names.length, threads: m.threads.length, events: Math.max(1, m.events.length), end: m.end }
   const [s, setState] = useState<State>(() => fromFragment(location.hash, limits))
   const set = (part: Partial<State>) => setState((old) => ({ ...old, ...part }))
+  const [filters, setFilters] = useState(!!(s.include || s.exclude || s.focus >= 0))
   const back = useRef<number[][]>([])
   const api = useRef<FlameApi | null>(null)
   const search = useRef<HTMLInputElement>(null)
@@ -187,7 +188,7 @@ export function App({ model: m }: { model: Model }) {
             <button type="button" onClick={() => api.current?.svg()}>SVG</button>
             <button type="button" onClick={() => api.current?.png()}>PNG</button>
           </span>
-          <details class="filters" open={!!(s.include || s.exclude || s.focus >= 0)}>
+          <details class="filters" open={filters} onToggle={(e) => setFilters(e.currentTarget.open)}>
             <summary>filters</summary>
             <label>only stacks with <input type="search" value={s.include} onInput={(e) => set({ include: e.currentTarget.value })} /></label>
             <label>without <input type="search" value={s.exclude} onInput={(e) => set({ exclude: e.currentTarget.value })} /></label>

@@ -194,7 +194,9 @@ export function decode(bytes: Uint8Array): Profile {
 export async function unpack(base64: string): Promise<Profile> {
   let bytes: Uint8Array<ArrayBuffer>
   try {
-    bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0))
+    const text = atob(base64.trim())
+    bytes = new Uint8Array(text.length)
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i)
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'))
     bytes = new Uint8Array(await new Response(stream).arrayBuffer())
   } catch {

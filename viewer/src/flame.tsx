@@ -230,7 +230,7 @@ export function Flame(p: Props) {
   const told = cursor >= 0 ? cursor : -1
   const empty = !(t.total[0] > 0)
   return (
-    <div class="flame">
+    <div class="flame" style={{ maxHeight: `${Math.max(contentHeight(t), 200) + 2}px` }}>
       <div class="scroller" ref={scroller} onScroll={redraw}>
         <div style={{ height: `${Math.max(contentHeight(t), 1)}px` }}>
           <canvas

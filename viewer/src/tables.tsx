@@ -14,7 +14,7 @@ interface Column<T> {
   order: (x: T, y: T) => number
 }
 
-const PAGE = 100
+const PAGE = 50
 
 async function copy(text: string): Promise<boolean> {
   try {
