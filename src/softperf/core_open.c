@@ -13,8 +13,9 @@
 #define KNOWN_FORMATS	 ((1ull << 5) - 1)
 #define KNOWN_OPEN_FLAGS 15ul
 
-/* x86-64: all but ds, es, fs, gs (tools: 0xff0fff); the vector registers are not the users'. */
-#define USER_REGS 0xff0fffull
+/* x86-64: ds, es, fs and gs cannot be had, 24 to 31 are nothing, 32 and up are XMM. */
+#define RESERVED_REGS ((0xffull << 24) | (0xfull << 12))
+#define EXTENDED_REGS (~0ull << 32)
 
 static int attr_size_wrong(struct perf_event_attr *attr)
 {
@@ -45,13 +46,13 @@ static int sample_type_check(const struct perf_event_attr *attr)
 	if (type & PERF_SAMPLE_BRANCH_STACK && !(attr->branch_sample_type & ~7ull))
 		return -EINVAL;
 	if (type & PERF_SAMPLE_REGS_USER &&
-		(!attr->sample_regs_user || attr->sample_regs_user & ~USER_REGS))
+		(!attr->sample_regs_user || attr->sample_regs_user & RESERVED_REGS))
 		return -EINVAL;
 	if (type & PERF_SAMPLE_STACK_USER &&
 		(attr->sample_stack_user >= 65535 || attr->sample_stack_user % 8))
 		return -EINVAL;
 	if (type & PERF_SAMPLE_REGS_INTR &&
-		(!attr->sample_regs_intr || attr->sample_regs_intr & ~USER_REGS))
+		(!attr->sample_regs_intr || attr->sample_regs_intr & RESERVED_REGS))
 		return -EINVAL;
 	if ((type & PERF_SAMPLE_WEIGHT) && (type & PERF_SAMPLE_WEIGHT_STRUCT))
 		return -EINVAL;
@@ -138,6 +139,8 @@ static int event_alloc(
 		return -ENOMEM;
 	rc = pmu_find(core, event);
 	if (rc == 0 && attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		rc = -EOPNOTSUPP;
+	if (rc == 0 && (attr->sample_regs_user | attr->sample_regs_intr) & EXTENDED_REGS)
 		rc = -EOPNOTSUPP;
 	if (rc == 0 && attr->sample_period && event->pmu->no_interrupt)
 		rc = -EOPNOTSUPP;

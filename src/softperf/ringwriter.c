@@ -78,8 +78,10 @@ int ringwriter_new(const struct ringwriter_options *options, struct ringwriter *
 	writer->size = pages * page_bytes;
 	writer->mapped_bytes = (pages + 1) * page_bytes;
 	writer->fd = writer->wakeup_fd = -1;
-	if (!options->watermark_bytes || options->watermark_bytes > writer->size)
+	if (!options->watermark_bytes)
 		writer->options.watermark_bytes = (uint32_t)(writer->size / 2);
+	else if (options->watermark_bytes > writer->size)
+		writer->options.watermark_bytes = (uint32_t)writer->size;
 	rc = writer_map(writer, page_bytes);
 	if (rc < 0) {
 		ringwriter_free(writer);
