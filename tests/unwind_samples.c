@@ -1,7 +1,8 @@
 /*
  * Samples a command, unwinds every sample and prints the stacks, for the tests of the unwinder:
  *
- *     unwind-samples [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-u] [-l] [-r REPEAT] -- COMMAND...
+ *     unwind-samples [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-u] [-l] [-r REPEAT] [-t
+ * TABLE_BYTES] -- COMMAND...
  *
  *     sample PID TID STOP late|- dso
  *     	ADDR HOW symbol module
@@ -10,8 +11,8 @@
  *
  * With -l stacks are unwound while the command runs, and memory is read late.
  *
- * and at the end "stats ..." lines; with -r, every stack is unwound so often again and the time
- * is told. Exit status 77: perf events are not allowed here.
+ * and at the end "stats ..." lines; with -r, every stack is unwound so often again, and the
+ * time and the allocations are told. Exit status 77: perf events are not allowed here.
  */
 #include "object/elf_symbols.h"
 #include "tests/unwind_collect.h"
@@ -28,6 +29,33 @@
 
 enum { FRAMES = UNWIND_DEPTH_MAX, SKIPPED = 77 };
 
+static uint64_t allocations;
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+/* Counts what the unwinder allocates; glibc exports the real ones. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+void *malloc(size_t size)
+{
+	allocations++;
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	allocations++;
+	return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	allocations++;
+	return __libc_realloc(p, size);
+}
+#endif
+
 struct named {
 	bool tried, open;
 	struct elf elf;
@@ -43,7 +71,9 @@ struct dump {
 	struct collection *collection;
 	pid_t pid; /* of the sample at hand */
 	uint64_t stops[STOP_COUNT], counts[UNWIND_HOW_COUNT], samples, frames;
-	uint64_t warm_ns, warm_frames, cold_ns;
+	uint64_t warm_ns, warm_frames, warm_allocations;
+	uint64_t first_ns, slowest_ns;
+	uint64_t missing_ns, missing_frames, misses; /* of first runs that met a new address */
 	uint64_t addrs[FRAMES];
 	uint8_t hows[FRAMES];
 };
@@ -113,6 +143,28 @@ static void print_stack(struct dump *dump, const struct wick_record *sample,
 	puts("");
 }
 
+static uint64_t misses_of(const struct unwinder *unwinder)
+{
+	struct unwind_stats stats;
+
+	unwinder_stats(unwinder, &stats);
+	return stats.misses;
+}
+
+static void first_count(struct dump *dump, uint64_t ns, uint32_t frames, uint64_t misses_before)
+{
+	uint64_t misses = misses_of(dump->unwinder) - misses_before;
+
+	dump->first_ns += ns;
+	if (ns > dump->slowest_ns)
+		dump->slowest_ns = ns;
+	if (!misses)
+		return;
+	dump->missing_ns += ns;
+	dump->missing_frames += frames;
+	dump->misses += misses;
+}
+
 static int read_process(void *ctx, uint64_t addr, void *ret_bytes, size_t len)
 {
 	const struct dump *dump = ctx;
@@ -135,7 +187,7 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 		.stack_bytes = sample->sample.stack_bytes,
 	};
 	struct unwind_result r = {.addrs = dump->addrs, .hows = dump->hows, .cap = FRAMES};
-	uint64_t start = cpu_ns();
+	uint64_t before = misses_of(dump->unwinder), start = cpu_ns(), allocated;
 
 	if (dump->live) {
 		dump->pid = (pid_t)sample->id.pid;
@@ -145,7 +197,7 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 	}
 
 	unwind_run(dump->unwinder, &in, &r);
-	dump->cold_ns += cpu_ns() - start;
+	first_count(dump, cpu_ns() - start, r.count, before);
 	dump->stops[r.stop]++;
 	for (int i = 0; i < UNWIND_HOW_COUNT; i++)
 		dump->counts[i] += r.counts[i];
@@ -153,12 +205,35 @@ static void unwind_one(void *ctx, const struct wick_record *sample, const struct
 	dump->samples++;
 	if (!dump->quiet)
 		print_stack(dump, sample, target, process, &r);
+	allocated = allocations;
 	start = cpu_ns();
 	for (unsigned i = 0; i < dump->repeat; i++) {
 		unwind_run(dump->unwinder, &in, &r);
 		dump->warm_frames += r.count;
 	}
 	dump->warm_ns += cpu_ns() - start;
+	dump->warm_allocations += allocations - allocated;
+}
+
+/* A miss costs what a sample with misses takes more than one of as many frames without any. */
+static void print_times(const struct dump *dump)
+{
+	double hit_frames = (double)(dump->frames - dump->missing_frames);
+	double hit_ns = (double)(dump->first_ns - dump->missing_ns);
+	double per_frame = hit_frames > 0 ? hit_ns / hit_frames : 0;
+
+	printf("stats first %.0f ns a sample, slowest %.0f, %.1f ns a frame without misses",
+		dump->samples ? (double)dump->first_ns / (double)dump->samples : 0,
+		(double)dump->slowest_ns, per_frame);
+	if (dump->misses)
+		printf(", a miss %.0f ns",
+			((double)dump->missing_ns - per_frame * (double)dump->missing_frames) /
+				(double)dump->misses);
+	if (dump->warm_frames)
+		printf("\nstats warm %.1f ns a frame, %" PRIu64 " allocations",
+			(double)dump->warm_ns / (double)dump->warm_frames,
+			dump->warm_allocations);
+	puts("");
 }
 
 static void print_totals(const struct dump *dump, const struct collection *collection)
@@ -179,14 +254,10 @@ static void print_totals(const struct dump *dump, const struct collection *colle
 		dump->counts[0], dump->counts[1], dump->counts[2], dump->counts[3],
 		dump->counts[4]);
 	printf("stats cache hits %" PRIu64 " rechecked %" PRIu64 " misses %" PRIu64
-	       " modules %" PRIu64 " tables %zu\n",
+	       " modules %" PRIu64 " evicted %" PRIu64 " tables %zu\n",
 		stats.hits, stats.rechecked, stats.misses, stats.modules_opened,
-		stats.tables_bytes);
-	printf("stats first %.0f ns a sample\n",
-		dump->samples ? (double)dump->cold_ns / (double)dump->samples : 0);
-	if (dump->warm_frames)
-		printf("stats warm %.1f ns a frame\n",
-			(double)dump->warm_ns / (double)dump->warm_frames);
+		stats.modules_evicted, stats.tables_bytes);
+	print_times(dump);
 }
 
 int main(int argc, char **argv)
@@ -200,7 +271,7 @@ int main(int argc, char **argv)
 	struct target target = {0};
 	int rc, opt;
 
-	while ((opt = getopt(argc, argv, "+F:s:n:r:uql")) != -1) {
+	while ((opt = getopt(argc, argv, "+F:s:n:r:t:uql")) != -1) {
 		unsigned long number = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		if (opt == 'F')
@@ -211,6 +282,8 @@ int main(int argc, char **argv)
 			collect_options.samples_max = (uint32_t)number;
 		else if (opt == 'r')
 			dump.repeat = (unsigned)number;
+		else if (opt == 't')
+			options.tables_limit = number;
 		else if (opt == 'u')
 			collect_options.user_only = true;
 		else if (opt == 'l')

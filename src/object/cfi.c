@@ -15,6 +15,7 @@
  */
 #include "base/array.h"
 #include "object/cfi_internal.h"
+#include "object/cfi_sort.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -250,15 +251,6 @@ static int eh_open(struct cfi *cfi)
 
 /* ---- an index of our own */
 
-static int entry_compare(const void *a, const void *b)
-{
-	const struct index_entry *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 /* Reads the section through; what cannot be read ends it (the entries so far stay). */
 static int index_fill(const struct cfi_section *section, struct index *index)
 {
@@ -286,21 +278,18 @@ static int index_fill(const struct cfi_section *section, struct index *index)
 
 static int index_build(const struct cfi_section *section, struct index *index)
 {
-	bool sorted = true;
 	int rc;
 
 	if (index->built)
 		return 0;
 	rc = index_fill(section, index);
+	if (rc == 0 && index->count)
+		rc = cfi_sort(&index->at->start, index->count, 2);
 	if (rc < 0) {
 		free(index->at);
 		*index = (struct index){0};
 		return rc;
 	}
-	for (uint32_t i = 1; i < index->count && sorted; i++)
-		sorted = index->at[i - 1].start <= index->at[i].start;
-	if (!sorted)
-		qsort(index->at, index->count, sizeof(*index->at), entry_compare);
 	index->built = true;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "unwind/starts.h"
 
 #include "base/array.h"
+#include "object/cfi_sort.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -77,13 +78,6 @@ static int table_read(
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int function_starts(const struct elf *elf, uint64_t **ret_starts, uint32_t *ret_count)
 {
 	struct starts starts = {0};
@@ -92,12 +86,12 @@ int function_starts(const struct elf *elf, uint64_t **ret_starts, uint32_t *ret_
 	for (uint32_t i = 0; i < elf->section_count && rc == 0; i++)
 		if (elf->sections[i].type == SHT_SYMTAB || elf->sections[i].type == SHT_DYNSYM)
 			rc = table_read(elf, &elf->sections[i], &starts);
+	if (rc == 0 && starts.count)
+		rc = cfi_sort(starts.at, starts.count, 1);
 	if (rc < 0) {
 		free(starts.at);
 		return rc;
 	}
-	if (starts.count)
-		qsort(starts.at, starts.count, sizeof(*starts.at), compare);
 	*ret_starts = starts.at;
 	*ret_count = starts.count;
 	return 0;

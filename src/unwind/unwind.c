@@ -128,25 +128,54 @@ static int step_without_cfi(struct walk *walk, unsigned *ret_how)
 	return fp_rc == -EFAULT ? (int)fail : STOP_NO_CFI;
 }
 
+/* What a step changes. */
+struct saved {
+	uint64_t regs[CFI_REGS], known;
+	uint32_t backwards, edge_total;
+	struct edge edges[2];
+};
+
+static void save(const struct walk *walk, struct saved *saved)
+{
+	memcpy(saved->regs, walk->regs, (walk->arch->ra + 2u) * sizeof(saved->regs[0]));
+	saved->known = walk->known;
+	saved->backwards = walk->backwards;
+	saved->edge_total = walk->edge_total;
+	memcpy(saved->edges, walk->edges, sizeof(saved->edges));
+}
+
+static void restore(struct walk *walk, const struct saved *saved, uint64_t pc, bool exact)
+{
+	memcpy(walk->regs, saved->regs, (walk->arch->ra + 2u) * sizeof(saved->regs[0]));
+	walk->known = saved->known;
+	walk->backwards = saved->backwards;
+	walk->edge_total = saved->edge_total;
+	memcpy(walk->edges, saved->edges, sizeof(saved->edges));
+	walk->pc = pc;
+	walk->exact = exact;
+}
+
 /* By code: believed when it leads to a call. */
 static int step_code(struct walk *walk, const struct rule *cached, unsigned *ret_how)
 {
 	struct rule rule = *cached; /* looking for calls may take its place */
-	struct walk before = *walk;
+	uint64_t pc = walk->pc;
+	bool exact = walk->exact;
+	struct saved saved;
 	int rc;
 
 	if (rule.kind == RULE_UNSURE && step_fp(walk) == 0) {
 		*ret_how = UNWIND_BY_FP;
 		return STEPPED;
 	}
-	*walk = before;
+	save(walk, &saved);
 	rc = step_rule(walk, &rule);
 	*ret_how = UNWIND_BY_CODE;
 	if (rc == 0 && lookup_is_call(walk, walk->pc) != CALL_NO)
 		return STEPPED;
 	if (rc == -EFAULT)
 		return (int)walk->fail;
-	*walk = before;
+	restore(walk, &saved, pc, exact);
 	return step_without_cfi(walk, ret_how);
 }
 

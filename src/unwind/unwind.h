@@ -51,7 +51,10 @@ struct unwinder_options {
 		void *ctx, const struct target *target, uint32_t dso, struct elf *ret_elf);
 	void (*close_module)(void *ctx, uint32_t dso, struct elf *elf); /* NULL: elf_close() */
 	void *ctx;
-	/* Memory for the tables of all modules; the least recently used go first. 0: 256 MiB */
+	/*
+	 * Memory for the tables of all modules; the least recently used go first. A file whose
+	 * section alone is larger is unwound as if it had none. 0: 256 MiB
+	 */
 	size_t tables_limit;
 };
 
