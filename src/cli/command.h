@@ -34,7 +34,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_record, cli_report, cli_script, cli_export, cli_list,
-	cli_view, cli_doctor, cli_sim;
+	cli_view, cli_diff, cli_doctor, cli_sim;
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
 
 /*

@@ -7,6 +7,7 @@ const struct cli_command *const cli_commands[] = {
 	&cli_record,
 	&cli_report,
 	&cli_view,
+	&cli_diff,
 	&cli_script,
 	&cli_export,
 	&cli_list,

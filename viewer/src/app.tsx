@@ -3,8 +3,8 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Flame, type FlameApi } from './flame'
 import { count, nanoseconds, percent } from './format'
-import { type Model, type Tree, findPath, KINDS, matchedWeight, matcher, matching, pathOf, shapeTree, shortOf, weigh } from './model'
-import { DARK, LIGHT } from './paint'
+import { type Model, type Tree, findPath, KINDS, matchedWeight, matcher, matching, pathOf, rowsBy, shapeTree, shortOf, weigh } from './model'
+import { DARK, LIGHT, moduleColour } from './paint'
 import { FIRST, type State, fromFragment, toFragment } from './state'
 import { CallTree, Callers, Functions, Modules } from './tables'
 import { Timeline } from './timeline'
@@ -70,7 +70,12 @@ function Crumbs({ model, tree, zoom, onZoom }: { model: Model; tree: Tree; zoom:
   )
 }
 
-function Legend({ tree, dark, byModule }: { tree: Tree; dark: boolean; byModule: boolean }) {
+function Legend({ model: m, tree, dark, byModule }: { model: Model; tree: Tree; dark: boolean; byModule: boolean }) {
+  const modules = useMemo(() => {
+    if (!byModule) return []
+    const rows = rowsBy(tree, m.modules.length, (node) => m.functionModule[tree.func[node]], false)
+    return rows.sort((x, y) => y.total - x.total).slice(0, 8)
+  }, [m, tree, byModule])
   const words: Record<string, string> = { jit: 'JIT', other: 'unknown', program: 'program', kernel: 'kernel', library: 'library', inlined: 'inlined' }
   if (tree.a)
     return (
@@ -78,7 +83,7 @@ function Legend({ tree, dark, byModule }: { tree: Tree; dark: boolean; byModule:
         <i style={{ background: dark ? '#c0392b' : '#f0674f' }} /> larger share than before <i style={{ background: dark ? '#2f72c4' : '#5a9cec' }} /> smaller share
       </p>
     )
-  if (byModule) return <p class="legend">one colour a module</p>
+  if (byModule) return <p class="legend">{modules.map(({ id }) => <span key={id}><i style={{ background: moduleColour(id, dark) }} /> <bdi dir="ltr">{m.modules[id].name.slice(0, 40)}</bdi> </span>)}</p>
   return <p class="legend">{KINDS.map((kind) => <span key={kind}><i style={{ background: (dark ? DARK : LIGHT)[kind] }} /> {words[kind]} </span>)}</p>
 }
 
@@ -207,7 +212,7 @@ export function App({ model: m }: { model: Model }) {
           model={m} tree={tree} zoom={zoom} up={s.up} byModule={s.byModule} dark={dark} found={found} selected={s.selected}
           amount={amount} title={files} onZoom={onZoom} onBack={onBack} onSelect={select} api={api}
         />
-        <Legend tree={tree} dark={dark} byModule={s.byModule} />
+        <Legend model={m} tree={tree} dark={dark} byModule={s.byModule} />
       </section>
       <section class="tables" aria-label="Tables">
         <div role="tablist" class="tabs">

@@ -267,7 +267,8 @@ export function Flame(p: Props) {
 function Tooltip({ node, x, y, size, named, p }: { node: number; x: number; y: number; size: { width: number; height: number }; named: (n: number) => string; p: Props }) {
   if (node >= p.tree.parent.length) return null
   const style: Record<string, string> = {}
-  if (x > size.width / 2) style.right = `${Math.max(0, Math.min(size.width - x + 12, size.width - 300))}px`
+  if (size.width < 640) style.left = '4px'
+  else if (x > size.width / 2) style.right = `${Math.max(0, Math.min(size.width - x + 12, size.width - 300))}px`
   else style.left = `${Math.max(0, Math.min(x + 12, size.width - 300))}px`
   if (y > size.height / 2) style.bottom = `${size.height - y + 12}px`
   else style.top = `${y + 16}px`

@@ -18,6 +18,7 @@ export function nanoseconds(ns: number): string {
   if (ns >= 100e9) return count(ns / 1e9) + ' s'
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + ' s'
   if (ns >= 1e6) return (ns / 1e6).toFixed(ns >= 100e6 ? 0 : 1) + ' ms'
+  if (ns <= 0) return '0'
   return ns >= 1e3 ? (ns / 1e3).toFixed(0) + ' µs' : Math.round(ns) + ' ns'
 }
 

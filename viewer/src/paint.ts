@@ -48,11 +48,10 @@ const BY_MODULE = {
 }
 const FOUND = { light: '#ffe23d', dark: '#e8c81a' }
 
-export function moduleColour(m: Model, module: number, dark: boolean): string {
+// Modules are numbered as they are met: the first ones all differ.
+export function moduleColour(module: number, dark: boolean): string {
   const palette = dark ? BY_MODULE.dark : BY_MODULE.light
-  let hash = 7
-  for (const c of m.modules[module].name) hash = (hash * 31 + (c.codePointAt(0) as number)) >>> 0
-  return palette[hash % palette.length]
+  return palette[module % palette.length]
 }
 
 function mix(from: string, to: string, share: number): string {
@@ -73,7 +72,7 @@ export function colourOf(m: Model, t: Tree, node: number, look: Look): string {
   const f = t.func[node]
   if (t.a && t.b) return changeColour(t.a[node], t.b[node], look.dark)
   if (f < 0) return look.dark ? '#3a3f48' : '#dfe3e8'
-  if (look.byModule) return moduleColour(m, m.functionModule[f], look.dark)
+  if (look.byModule) return moduleColour(m.functionModule[f], look.dark)
   const base = (look.dark ? DARK : LIGHT)[kindOfNode(m, f, t.place[node])]
   // Neighbours differ a little, the same function always looks the same.
   return mix(base, look.dark ? '#000000' : '#ffffff', ((f * 2654435761) >>> 29) / 7 * 0.18)

@@ -139,7 +139,7 @@ function functionColumns(p: Data, weights: Column<Row>[]): Column<Row>[] {
   const module = (r: Row) => (r.id < 0 ? '' : p.model.modules[p.model.functionModule[r.id]].name)
   return [
     ...weights,
-    { key: 'name', title: 'function', text: (r) => cut(nameOf(p.model, r.id)), hint: (r) => nameOf(p.model, r.id), order: (x, y) => nameOf(p.model, x.id).localeCompare(nameOf(p.model, y.id)) },
+    { key: 'name', title: 'function', text: (r) => (r.id >= 0 && p.model.names[r.id].length > 90 ? cut(shortOf(p.model, r.id)) : nameOf(p.model, r.id)), hint: (r) => nameOf(p.model, r.id), order: (x, y) => nameOf(p.model, x.id).localeCompare(nameOf(p.model, y.id)) },
     { key: 'module', title: 'module', text: module, order: (x, y) => module(x).localeCompare(module(y)) },
   ]
 }
@@ -208,13 +208,17 @@ export function CallTree(p: Data) {
     setOpen(heavy)
   }, [t])
   const rows = useMemo(() => {
-    const out: number[] = []
-    const pending = [0]
+    const out: { node: number; indent: number }[] = []
+    const pending = [{ node: 0, indent: 4 }]
     while (pending.length && out.length < 3000) {
-      const node = pending.pop() as number
+      const row = pending.pop() as { node: number; indent: number }
+      const { node } = row
       if (node >= t.parent.length) continue
-      out.push(node)
-      if (open.has(node)) for (let k = t.first[node + 1] - 1; k >= t.first[node]; k--) pending.push(t.kids[k])
+      out.push(row)
+      if (!open.has(node)) continue
+      // Where ways part the eye needs the space; along one way it does not.
+      const indent = Math.min(row.indent + (t.first[node + 1] - t.first[node] > 1 ? 14 : 2), 600)
+      for (let k = t.first[node + 1] - 1; k >= t.first[node]; k--) pending.push({ node: t.kids[k], indent })
     }
     return out
   }, [t, open])
@@ -237,7 +241,7 @@ export function CallTree(p: Data) {
           </tr>
         </thead>
         <tbody onKeyDown={walk}>
-          {rows.map((node) => {
+          {rows.map(({ node, indent }) => {
             const f = t.func[node]
             const leaf = t.first[node] === t.first[node + 1]
             const name = f < 0 ? 'everything' : shortOf(m, f)
@@ -257,7 +261,7 @@ export function CallTree(p: Data) {
                   <span>{share(node)}</span>
                 </td>
                 {!t.a && <td class="n" title={p.amount(t.self[node])}>{t.self[node] > 0 ? percent(t.self[node] / all) : ''}</td>}
-                <td class="name" title={f < 0 ? '' : m.names[f]} style={{ paddingLeft: `${Math.min(t.depth[node], 40) * 12 + 4}px` }}>
+                <td class="name" title={f < 0 ? '' : m.names[f]} style={{ paddingLeft: `min(${indent}px, 35vw)` }}>
                   {leaf ? (
                     <span class="twig" />
                   ) : (
