@@ -14,8 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * From the overflow to the handler. It matters: the kernel's frequency mode starts at a period
+ * of 1 and would be thrown far off by interrupts that follow each other without any time.
+ */
+enum { INTERRUPT_NS = 2000 };
+
 struct armv8_cpu {
 	struct armv8_regs regs;
+	uint64_t due_ns; /* the line is up: when the handler will run; 0: it is not */
 	struct core_event *events[ARMV8_CYCLE_IDX + 1]; /* by counter */
 	uint64_t cycles_left, instructions_left; /* thousandths that are no whole one yet */
 };
@@ -242,6 +249,7 @@ static void armv8_interrupt(struct core_pmu *pmu, int cpu)
 	uint32_t overflowed = (uint32_t)armv8_read(&state->regs, PMOVSCLR_EL0);
 
 	armv8_write(&state->regs, PMOVSCLR_EL0, overflowed);
+	state->due_ns = 0;
 	if (!overflowed)
 		return;
 	core_trace(pmu->core, "interrupt",
@@ -274,9 +282,12 @@ static uint64_t armv8_until(struct core_pmu *pmu, int cpu)
 {
 	const struct armv8_pmu *armv8 = pmu->data;
 	const struct armv8_cpu *state = &armv8->cpus[cpu];
-	uint64_t cycles = armv8_cycles_until(&state->regs, pmu->core->cpus[cpu].frame.kernel,
-		armv8->node.instructions_per_1000);
+	uint64_t now = pmu->core->mono_ns, cycles;
 
+	if (state->due_ns)
+		return state->due_ns > now ? state->due_ns - now : 0;
+	cycles = armv8_cycles_until(&state->regs, pmu->core->cpus[cpu].frame.kernel,
+		armv8->node.instructions_per_1000);
 	if (!cycles)
 		return 0;
 	/* At most an hour: nothing below overflows. */
@@ -300,6 +311,8 @@ static void armv8_advance(struct core_pmu *pmu, int cpu, uint64_t ns)
 	instructions = cycles * armv8->node.instructions_per_1000 + state->instructions_left;
 	state->instructions_left = instructions % 1000;
 	armv8_run(&state->regs, pmu->core->cpus[cpu].frame.kernel, cycles, instructions / 1000);
+	if (!state->due_ns && armv8_line(&state->regs))
+		state->due_ns = pmu->core->mono_ns + INTERRUPT_NS;
 }
 
 static void armv8_free(struct core_pmu *pmu)
