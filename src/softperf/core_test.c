@@ -1,0 +1,190 @@
+/* What the conformance suite cannot compare with a kernel: counters that run out, and scenarios
+ * that say nonsense. */
+#include "tests/unit_test.h"
+
+#include "softperf/drivers/armv8_pmuv3.h"
+#include "softperf/machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct core *core_with_pmu(struct core_task **ret_task)
+{
+	struct core_options options = {.cpus = 1, .start_ns = 1000};
+	struct armv8_node node = {"arm,armv8-pmuv3", 1, 6, 1000, 1000};
+	struct core *core;
+
+	assert_int_equal(core_new(&options, &core), 0);
+	assert_int_equal(armv8_probe(core, &node), 0);
+	assert_int_equal(core_task_fork(core, NULL, 100, 100, "self", ret_task), 0);
+	core_switch(core, 0, *ret_task, false);
+	core->cpus[0].frame.kernel = false;
+	return core;
+}
+
+static struct perf_event_attr instructions(void)
+{
+	return (struct perf_event_attr){.type = PERF_TYPE_HARDWARE,
+		.size = PERF_ATTR_SIZE_VER8,
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING};
+}
+
+static void probing_looks_at_the_node(void **state)
+{
+	struct core_options options = {.cpus = 2};
+	struct armv8_node node = {"arm,cortex-m", 2, 6, 1000, 1000};
+	struct perf_event_attr attr = instructions();
+	struct core *core;
+
+	(void)state;
+	assert_int_equal(core_new(&options, &core), 0);
+	assert_int_equal(armv8_probe(core, &node), -ENODEV);
+	assert_int_equal(core_open(core, &attr, NULL, -1, 0, -1, 0), -ENOENT);
+	node.compatible = "arm,armv8-pmuv3";
+	node.interrupts = 1; /* too few for two CPUs: it counts, and does not sample */
+	assert_int_equal(armv8_probe(core, &node), 0);
+	assert_true(core_open(core, &attr, NULL, -1, 0, -1, 0) >= 0);
+	attr.sample_period = 1000;
+	assert_int_equal(core_open(core, &attr, NULL, -1, 0, -1, 0), -EOPNOTSUPP);
+	core_free(core);
+}
+
+static void events_take_turns(void **state)
+{
+	struct perf_event_attr attr = instructions();
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t words[3], sum = 0;
+	int fds[8];
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		fds[i] = core_open(core, &attr, task, 0, -1, -1, 0);
+		assert_true(fds[i] >= 0);
+	}
+	core_advance(core, 800000000);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(core_read(core, fds[i], words, sizeof(words)), 24);
+		assert_int_equal(words[1], 800000000);
+		assert_true(words[2] > 0 && words[2] < words[1]);
+		/* An instruction a ns, while it ran. */
+		assert_true(words[0] + 8 >= words[2] && words[0] <= words[2] + 8);
+		sum += words[2];
+	}
+	/* Six of eight at any time. */
+	assert_int_equal(sum, 6 * 800000000ull);
+	core_free(core);
+}
+
+static void a_group_goes_in_as_a_whole(void **state)
+{
+	struct perf_event_attr attr = instructions();
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t words[3];
+	int leader = core_open(core, &attr, task, 0, -1, -1, 0), fd = leader;
+
+	(void)state;
+	for (int i = 1; i < 6; i++)
+		assert_true((fd = core_open(core, &attr, task, 0, -1, leader, 0)) >= 0);
+	core_advance(core, 1000);
+	assert_int_equal(core_read(core, fd, words, sizeof(words)), 24);
+	assert_int_equal(words[0], 1000);
+	/* A seventh does not fit: then none counts any more. */
+	fd = core_open(core, &attr, task, 0, -1, leader, 0);
+	assert_true(fd >= 0);
+	core_advance(core, 1000);
+	assert_int_equal(core_read(core, fd, words, sizeof(words)), 24);
+	assert_int_equal(words[0], 0);
+	assert_int_equal(core_read(core, leader, words, sizeof(words)), 24);
+	assert_int_equal(words[0], 1000);
+	assert_int_equal(words[2], 1000);
+	core_free(core);
+}
+
+static void the_sampled_periods_are_the_count(void **state)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
+		.size = PERF_ATTR_SIZE_VER8,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.sample_period = 1000000,
+		.sample_type = PERF_SAMPLE_IP};
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t count;
+	int fd;
+
+	(void)state;
+	fd = core_open(core, &attr, task, 0, -1, -1, 0);
+	assert_true(fd >= 0 && core_mmap(core, fd, 16, true) >= 0);
+	core_advance(core, 495600000);
+	assert_int_equal(core_read(core, fd, &count, sizeof(count)), 8);
+	assert_int_equal(count, 495600000);
+	assert_int_equal(core->samples, 495);
+	core_free(core);
+}
+
+static void nonsense_names_its_line(void **state)
+{
+	static const struct {
+		const char *text, *names;
+	} bad[] = {
+		{"event cpu-clock freq 1000\n", "no `start`"},
+		{"start\n", "samples nothing"},
+		{"event dogs freq 1\nstart\n", "line 1"},
+		{"event cpu-clock freq\nstart\n", "line 1"},
+		{"event cpu-clock freq 0\nstart\n", "line 1"},
+		{"event cycles period 1\nstart\n", "`pmu`"},
+		{"cpus 1000\n", "line 1"},
+		{"pages 3\n", "line 1"},
+		{"run 10ms\n", "line 1"},
+		{"a b c d e f g h i j k l m n o p q r\n", "too many words"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct machine *machine = NULL;
+		struct error err = {.text = ""};
+
+		assert_true(machine_new(bad[i].text, strlen(bad[i].text), NULL, NULL, &machine,
+				    &err) < 0);
+		assert_non_null(strstr(err.text, bad[i].names));
+		assert_null(machine);
+	}
+}
+
+static void nonsense_behind_start_names_its_line(void **state)
+{
+	static const char *const bad[] = {"jump", "on 0 7", "on 9 100", "cpu 0 user nobody",
+		"cpu 0 both main", "run", "run 10", "run 5h", "exit 7", "end", "fork 100 100",
+		"map 100 1", "repeat 0", "clock-step back 100s", "reader", "faults 0 1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = {.text = ""};
+		struct machine *machine;
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			"event cpu-clock freq 1000\ncode main 0x1000\nprocess 100 "
+			"x\nstart\n%s\n",
+			bad[i]);
+		assert_int_equal(
+			machine_new(text, strlen(text), NULL, NULL, &machine, &err), 0);
+		assert_int_equal(machine_run(machine, NULL, NULL, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "line 5"));
+		machine_free(machine);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(probing_looks_at_the_node),
+	cmocka_unit_test(events_take_turns),
+	cmocka_unit_test(a_group_goes_in_as_a_whole),
+	cmocka_unit_test(the_sampled_periods_are_the_count),
+	cmocka_unit_test(nonsense_names_its_line),
+	cmocka_unit_test(nonsense_behind_start_names_its_line),
+};
+UNIT_TESTS("core", tests)
