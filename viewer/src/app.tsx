@@ -210,7 +210,7 @@ export function App({ model: m }: { model: Model }) {
         </div>
         <Flame
           model={m} tree={tree} zoom={zoom} up={s.up} byModule={s.byModule} dark={dark} found={found} selected={s.selected}
-          amount={amount} title={files} onZoom={onZoom} onBack={onBack} onSelect={select} api={api}
+          amount={amount} title={files} onZoom={onZoom} onSelect={select} api={api}
         />
         <Legend model={m} tree={tree} dark={dark} byModule={s.byModule} />
       </section>

@@ -21,7 +21,6 @@ interface Props {
   amount: (weight: number) => string
   title: string
   onZoom: (node: number) => void
-  onBack: () => void
   onSelect: (func: number) => void
   api: { current: FlameApi | null }
 }

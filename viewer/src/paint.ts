@@ -54,7 +54,19 @@ export function moduleColour(module: number, dark: boolean): string {
   return palette[module % palette.length]
 }
 
+const mixed = new Map<string, string>()
+
 function mix(from: string, to: string, share: number): string {
+  const key = `${from}${to}${share}`
+  let colour = mixed.get(key)
+  if (!colour) {
+    if (mixed.size > 10000) mixed.clear()
+    mixed.set(key, (colour = mixNew(from, to, share)))
+  }
+  return colour
+}
+
+function mixNew(from: string, to: string, share: number): string {
   const part = (colour: string, at: number) => parseInt(colour.slice(at, at + 2), 16)
   const channel = (at: number) => Math.round(part(from, at) + (part(to, at) - part(from, at)) * share)
   return `#${[1, 3, 5].map((at) => channel(at).toString(16).padStart(2, '0')).join('')}`

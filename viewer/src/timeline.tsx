@@ -147,6 +147,12 @@ export function Timeline(p: Props) {
     else now.add(thread)
     p.onThreads(now.size ? [...now] : null)
   }
+  const check = (thread: number, on: boolean) => {
+    const now = new Set(p.threads ?? lanes.order)
+    if (on) now.add(thread)
+    else now.delete(thread)
+    p.onThreads(now.size === lanes.order.length || !now.size ? null : [...now])
+  }
   const hint = p.to > p.from ? `${seconds(p.from)} to ${seconds(p.to)} of ${seconds(m.end)}` : `${seconds(m.end)}; drag to choose a part`
   return (
     <section class="timeline" aria-label="Timeline of threads">
@@ -189,7 +195,7 @@ export function Timeline(p: Props) {
           {lanes.order.slice(0, 200).map((thread, i) => (
             <li key={thread}>
               <label>
-                <input type="checkbox" checked={!p.threads || p.threads.includes(thread)} onChange={() => toggle(i + 1)} />{' '}
+                <input type="checkbox" checked={!p.threads || p.threads.includes(thread)} onChange={(e) => check(thread, e.currentTarget.checked)} />{' '}
                 {label(i + 1)} <small>{percent(lanes.weight[thread] / lanes.total)}</small>
               </label>
             </li>
