@@ -280,12 +280,12 @@ class Box:
 
     # ---- what was recorded
 
-    def script(self, file="perf.data", tool=None):
+    def script(self, file="perf.data", tool=None, words=()):
         """The samples as `wick script` (or `perf script`) prints them."""
         if tool == "perf":
-            done = self.perf("script", "--max-stack", "1024", "-i", file).ok()
+            done = self.perf("script", "--max-stack", "1024", *words, "-i", file).ok()
         else:
-            done = self.wick("script", "-i", file).ok()
+            done = self.wick("script", *words, "-i", file).ok()
         return parse_script(done.out)
 
     def report(self, *words, file="perf.data"):
