@@ -1,6 +1,8 @@
 /* wick view: the interactive page of a recording, or of two that are compared. */
 #include "base/cleanup.h"
 #include "cli/input.h"
+#include "cli/serve.h"
+#include "config.h"
 #include "view/page.h"
 
 #include <errno.h>
@@ -15,6 +17,8 @@ struct options {
 	struct input input;
 	const char *output;
 	bool no_browser;
+	bool http;
+	uint16_t port;
 };
 
 static int set_input(void *ctx, const char *value, struct error *err)
@@ -46,6 +50,20 @@ static int set_no_browser(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+#if HAVE_LIBMICROHTTPD
+static int set_http(void *ctx, const char *value, struct error *err)
+{
+	struct options *options = ctx;
+	uint64_t port;
+	int rc = cli_number(value, 0, UINT16_MAX, &port, err);
+
+	options->http = true;
+	if (rc == 0)
+		options->port = (uint16_t)port;
+	return rc;
+}
+#endif
+
 static const struct cli_option view_table[] = {
 	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
 		set_input},
@@ -53,6 +71,12 @@ static const struct cli_option view_table[] = {
 		"the page to write; default: the recording's name with .html behind it, and "
 		"a browser opens it where there is a desktop",
 		set_output},
+#if HAVE_LIBMICROHTTPD
+	{0, "http", "PORT",
+		"write no file, serve the page on this port of 127.0.0.1 until Ctrl-C; 0 takes "
+		"a free one",
+		set_http},
+#endif
 	{0, "no-browser", NULL, "write the page only", set_no_browser},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
@@ -164,6 +188,37 @@ static void open_browser(const char *path)
 	free(file);
 }
 
+#if HAVE_LIBMICROHTTPD
+static void served(void *ctx, uint16_t port)
+{
+	const struct options *options = ctx;
+	char url[64];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
+	cli_say("%s shows it; Ctrl-C ends", url);
+	if (!options->no_browser && has_desktop())
+		open_browser(url);
+}
+
+static int serve(const struct recordings *recordings, struct options *options)
+{
+	struct error err = {.text = ""};
+	cleanup_free char *page = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&page, &len);
+	int rc;
+
+	if (!out)
+		return cli_fail("out of memory");
+	rc = page_write(recordings->at, recordings->count, out, &err);
+	if (fclose(out) != 0 && rc == 0)
+		return cli_fail("out of memory");
+	if (rc == 0)
+		rc = serve_page(page, len, options->port, served, options, &err);
+	return rc < 0 ? cli_fail("%s", err.text[0] ? err.text : strerror(-rc)) : 0;
+}
+#endif
+
 static int view_main(int argc, char **argv)
 {
 	cleanup_with(recordings_done) struct recordings recordings = {.count = 0};
@@ -174,9 +229,19 @@ static int view_main(int argc, char **argv)
 	rc = cli_parse(&cli_view, argc, argv, &options, &operands);
 	if (rc)
 		return rc < 0 ? -rc : cli_finish_stdout();
+#if HAVE_LIBMICROHTTPD
+	if (options.http && options.output) {
+		cli_say("-o writes a file, --http serves the page: one of them");
+		return EXIT_USAGE;
+	}
+#endif
 	status = load_all(&options, operands, argv, &recordings);
 	if (status)
 		return status;
+#if HAVE_LIBMICROHTTPD
+	if (options.http)
+		return serve(&recordings, &options);
+#endif
 	if (!options.output) {
 		const char *from = options.input.path ? options.input.path
 				   : operands	      ? argv[1]

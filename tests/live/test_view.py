@@ -1,10 +1,12 @@
 """wick view and wick diff: what they write and say; tests/viewer/ looks at the pages."""
 import base64
+import http.client
 import os
 import re
+import signal
 import zlib
 
-from wicktest import check, main, test
+from wicktest import WICK, Skip, check, main, test, wait_until
 
 
 def recording(box, name, words="i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"):
@@ -62,6 +64,37 @@ def what_cannot_be_written_is_said(box):
     check(done.status == 1 and "cannot be written" in done.err, done.err)
     done = box.wick("view", "none.data")
     check(done.status == 1 and "none.data" in done.err, done.err)
+
+
+@test
+def http_serves_this_machine_only(box):
+    recording(box, "a.data")
+    if "--http" not in box.wick("view", "--help").out:
+        raise Skip("built without libmicrohttpd")
+    box.wick("view", "-o", "a.html", "a.data").ok()
+    server = box.start(WICK, "view", "--http", "0", "--no-browser", "a.data")
+    wait_until(lambda: "Ctrl-C ends" in server.errors() or server.process.poll() is not None, 20,
+               "it says where")
+    port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", server.errors()).group(1))
+
+    def ask(method, path, host):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.putrequest(method, path, skip_host=True)
+        connection.putheader("Host", host)
+        connection.endheaders()
+        response = connection.getresponse()
+        return response.status, response.read().decode("utf-8", "replace")
+
+    check(ask("GET", "/", "127.0.0.1:%d" % port) == (200, read(box, "a.html")))
+    check(ask("GET", "/etc", "localhost:%d" % port)[0] == 404)
+    check(ask("GET", "/", "example.org:%d" % port)[0] == 403, "a name that was made to lead here")
+    check(ask("DELETE", "/", "localhost:%d" % port)[0] == 405)
+    second = box.wick("view", "--http", str(port), "--no-browser", "a.data")
+    check(second.status == 1 and "cannot be served" in second.err, second.err)
+    server.signal(signal.SIGINT)
+    server.wait().check_sane().ok()
+    done = box.wick("view", "--http", "0", "-o", "x.html", "a.data")
+    check(done.status == 2 and "-o" in done.err, done.err)
 
 
 main()
