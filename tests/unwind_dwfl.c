@@ -5,9 +5,10 @@
  *     unwind-dwfl [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-v SHOWN] -- COMMAND...
  *
  * Prints how many stacks are equal, how many differ and how: one is the beginning of the other
- * (who goes on?), or they part (at which frame). -v shows the first few of each kind. libdwfl
- * falls back to frame pointers where there is no CFI, without a check; so its longer stacks are
- * not always right. Exit status 77: perf events are not allowed here.
+ * (who goes on?), theirs lacks one frame of ours, or they part (at which frame). -v shows the
+ * first few of each kind. libdwfl falls back to frame pointers where there is no CFI, without a
+ * check; so its longer stacks are not always right. Exit status 77: perf events are not allowed
+ * here.
  */
 #include "tests/unwind_collect.h"
 #include "unwind/unwind.h"
@@ -28,6 +29,7 @@ enum verdict {
 	EQUAL,
 	OURS_LONGER,
 	THEIRS_LONGER,
+	THEIRS_DROPS_ONE, /* theirs is ours without one frame */
 	PARTED,
 	VERDICTS,
 };
@@ -182,6 +184,9 @@ static enum verdict verdict_of(const struct compare *c, uint32_t ours, uint32_t 
 	while (i < ours && i < c->dwfl_count && c->ours[i] == c->dwfl[i])
 		i++;
 	*ret_at = i;
+	if (ours == c->dwfl_count + 1 && i < c->dwfl_count &&
+		!memcmp(c->ours + i + 1, c->dwfl + i, (c->dwfl_count - i) * sizeof(*c->ours)))
+		return THEIRS_DROPS_ONE;
 	if (i < ours && i < c->dwfl_count)
 		return PARTED;
 	return ours > c->dwfl_count   ? OURS_LONGER
@@ -218,7 +223,8 @@ static void show(const struct compare *c, uint32_t process, const char *what,
 static void compare_one(void *ctx, const struct wick_record *sample,
 	const struct target *target, uint32_t process)
 {
-	static const char *const names[] = {"equal", "ours longer", "theirs longer", "parted"};
+	static const char *const names[] = {
+		"equal", "ours longer", "theirs longer", "theirs drops one", "parted"};
 	struct compare *c = ctx;
 	struct unwind_input in = {
 		.arch = UNWIND_X86_64,
@@ -300,11 +306,11 @@ int main(int argc, char **argv)
 		return 1;
 	collection_replay(collection, &target, compare_one, &c);
 	printf("compared %" PRIu64 " equal %" PRIu64 " ours-longer %" PRIu64
-	       " theirs-longer %" PRIu64 " parted %" PRIu64 " with-guess %" PRIu64
-	       " parted-guess %" PRIu64 " ours-root %" PRIu64 "\n",
+	       " theirs-longer %" PRIu64 " theirs-drops-one %" PRIu64 " parted %" PRIu64
+	       " with-guess %" PRIu64 " parted-guess %" PRIu64 " ours-root %" PRIu64 "\n",
 		c.samples, c.verdicts[EQUAL], c.verdicts[OURS_LONGER],
-		c.verdicts[THEIRS_LONGER], c.verdicts[PARTED], c.with_guess, c.parted_guess,
-		c.ours_root);
+		c.verdicts[THEIRS_LONGER], c.verdicts[THEIRS_DROPS_ONE], c.verdicts[PARTED],
+		c.with_guess, c.parted_guess, c.ours_root);
 	unwinder_free(c.unwinder);
 	collection_free(collection);
 	target_done(&target);
