@@ -83,7 +83,10 @@ void script_sample(FILE *out, const struct profile *profile, const struct sample
 	const char *event = profile_text(profile, profile->events[sample->event].name);
 	char time[40];
 
-	put_name(out, profile_text(profile, thread->comm));
+	if (thread->comm)
+		put_name(out, profile_text(profile, thread->comm));
+	else /* nobody told its name */
+		fprintf(out, ":%d", thread->tid);
 	fprintf(out, " %5d ", thread->tid);
 	if (sample->cpu != PROFILE_NO_CPU)
 		fprintf(out, "[%03u] ", sample->cpu);

@@ -169,14 +169,15 @@ static int recorder_pinned_fd(void *ctx, const struct profile *profile, uint32_t
 
 /* A record will tell of the command's exec; until then it is still us, and not worth reading.
  */
-static void know_command(struct recorder *r)
+static int know_command(struct recorder *r)
 {
-	uint32_t process = r->targets.command.pid
-				   ? target_process(&r->target, r->targets.command.pid)
-				   : TARGET_NONE;
+	pid_t pid = r->targets.command.pid;
+	uint32_t process = pid ? target_process(&r->target, pid) : TARGET_NONE;
 
-	if (process != TARGET_NONE)
-		r->target.processes[process].known = true;
+	if (process == TARGET_NONE)
+		return 0;
+	r->target.processes[process].known = true;
+	return synth_name(&r->synth, pid, "wick-exec");
 }
 
 int recorder_make_pipeline(struct recorder *r)
@@ -230,7 +231,8 @@ int recorder_make_pipeline(struct recorder *r)
 		rc = pump_init(&r->pump, r->targets.capture, recorder_sink, r);
 	if (rc == 0 && !r->events.specs[0].exclude_kernel)
 		rc = synth_kernel(&r->synth);
-	know_command(r);
+	if (rc == 0)
+		rc = know_command(r);
 	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording")
 		      : 0;
 }

@@ -103,6 +103,16 @@ static int synth_comm(const struct synth_call *call, int32_t tid)
 	return synth_emit(call, tid, &record);
 }
 
+int synth_name(const struct synth *synth, int32_t pid, const char *name)
+{
+	struct synth_call call = {synth, pid, 0};
+	struct wick_record record = {.type = PERF_RECORD_COMM};
+
+	record.comm.pid = record.comm.tid = (uint32_t)pid;
+	record.comm.name = name_of(name);
+	return synth_emit(&call, pid, &record);
+}
+
 static int synth_thread(const struct synth_call *call, int32_t tid)
 {
 	struct wick_record record = {.type = PERF_RECORD_FORK};

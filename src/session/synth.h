@@ -25,5 +25,8 @@ struct synth {
  */
 int synth_process(const struct synth *synth, int32_t pid, uint64_t time_ns);
 
+/* Only a name: of the command, before its exec. */
+int synth_name(const struct synth *synth, int32_t pid, const char *name);
+
 /* The kernel and its modules, where their addresses are not hidden. */
 int synth_kernel(const struct synth *synth);
