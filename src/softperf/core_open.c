@@ -124,8 +124,8 @@ static int pmu_find(struct core *core, struct core_event *event)
 }
 
 /* perf_event_alloc() */
-static int event_alloc(
-	struct core *core, const struct perf_event_attr *attr, struct core_event **ret_event)
+static int event_alloc(struct core *core, const struct perf_event_attr *attr,
+	struct core_event *leader, struct core_event **ret_event)
 {
 	struct core_event *event;
 	int rc;
@@ -137,7 +137,10 @@ static int event_alloc(
 	event = core_event_new(core, attr);
 	if (!event)
 		return -ENOMEM;
+	if (leader && leader->leader == leader)
+		event->leader = leader; /* drivers look whether the group fits */
 	rc = pmu_find(core, event);
+	event->leader = event;
 	if (rc == 0 && attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		rc = -EOPNOTSUPP;
 	if (rc == 0 && (attr->sample_regs_user | attr->sample_regs_intr) & EXTENDED_REGS)
@@ -266,7 +269,7 @@ int core_open(struct core *core, struct perf_event_attr *user_attr, struct core_
 	rc = target_find(core, &attr, caller, pid, cpu, leader, &task);
 	if (rc < 0)
 		return rc;
-	rc = event_alloc(core, &attr, &event);
+	rc = event_alloc(core, &attr, leader, &event);
 	if (rc < 0)
 		return rc;
 	event->cpu = cpu;

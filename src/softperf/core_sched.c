@@ -114,6 +114,15 @@ static void group_in(struct core_event *leader, int cpu)
 		}
 }
 
+/* One more of a group that counts: without a counter for it the whole group waits. */
+static void sibling_in(struct core_event *event, int cpu)
+{
+	if (event->leader->state != CORE_ACTIVE || event_in(event, cpu) >= 0)
+		return;
+	event->ctx->rotate = true;
+	group_out(event->leader);
+}
+
 void core_context_in(struct core *core, struct core_context *ctx, int cpu)
 {
 	core_context_time(ctx, core);
@@ -166,8 +175,8 @@ void core_context_add(struct core_context *ctx, struct core_event *event)
 	if (event->state == CORE_INACTIVE && ctx->cpu >= 0) {
 		if (event->leader == event)
 			group_in(event, ctx->cpu);
-		else if (event->leader->state == CORE_ACTIVE && event_in(event, ctx->cpu) < 0)
-			group_out(event->leader);
+		else
+			sibling_in(event, ctx->cpu);
 	}
 }
 
@@ -217,8 +226,8 @@ void core_event_enable(struct core_event *event)
 		return;
 	if (event->leader == event)
 		group_in(event, event->ctx->cpu);
-	else if (event->leader->state == CORE_ACTIVE && event_in(event, event->ctx->cpu) < 0)
-		group_out(event->leader);
+	else
+		sibling_in(event, event->ctx->cpu);
 }
 
 void core_event_disable(struct core_event *event)

@@ -46,7 +46,7 @@ static int event_number(const struct core_pmu *pmu, const struct perf_event_attr
 			return ARMV8_EVENT_CPU_CYCLES;
 		if (attr->config == PERF_COUNT_HW_INSTRUCTIONS)
 			return ARMV8_EVENT_INST_RETIRED;
-		return -ENOENT;
+		return attr->config > PERF_COUNT_HW_REF_CPU_CYCLES ? -EINVAL : -ENOENT;
 	}
 	if (attr->type == PERF_TYPE_RAW || attr->type == pmu->type)
 		return (int)(attr->config & PMEVTYPER_EVENT);
@@ -58,12 +58,40 @@ static uint64_t max_period(const struct core_event *event)
 	return event->hw.idx == ARMV8_CYCLE_IDX ? UINT64_MAX : UINT32_MAX;
 }
 
+static bool has_room(const struct core_pmu *pmu, const struct core_event *event, uint32_t *left,
+	bool *cycle_counter)
+{
+	int number = event_number(pmu, &event->attr);
+
+	if (number < 0)
+		return true; /* somebody else's */
+	if (number == ARMV8_EVENT_CPU_CYCLES && *cycle_counter) {
+		*cycle_counter = false;
+		return true;
+	}
+	return (*left)-- > 0;
+}
+
+/* validate_group(): could the leader, its siblings and this one ever count together? */
+static bool group_fits(const struct core_pmu *pmu, const struct core_event *event)
+{
+	uint32_t left = ((const struct armv8_pmu *)pmu->data)->counters;
+	bool cycle_counter = true;
+
+	for (const struct core_event *e = event->leader; e; e = e->next_sibling)
+		if (!has_room(pmu, e, &left, &cycle_counter))
+			return false;
+	return event->leader == event || has_room(pmu, event, &left, &cycle_counter);
+}
+
 static int armv8_event_init(struct core_pmu *pmu, struct core_event *event)
 {
 	int number = event_number(pmu, &event->attr);
 
 	if (number < 0)
 		return number;
+	if (!group_fits(pmu, event))
+		return -EINVAL;
 	if (event->attr.sample_period && pmu->no_interrupt)
 		return -EOPNOTSUPP;
 	/* A count without samples still must not miss a wrap. */
