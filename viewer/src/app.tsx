@@ -204,7 +204,7 @@ export function App({ model: m }: { model: Model }) {
         </div>
         <div class="line">
           <Crumbs model={m} tree={tree} zoom={zoom} onZoom={onZoom} />
-          <span class="sum">{count(weights.samples)} samples, {amount(tree.total[0])}{filtered ? ' chosen' : ''}{tree.cut ? '; the longest paths are cut' : ''}
+          <span class="sum">{count(tree.samples)} samples, {amount(tree.total[0])}{filtered ? ' chosen' : ''}{tree.cut ? '; the longest paths are cut' : ''}
             {filtered && <button type="button" onClick={() => set({ from: 0, to: 0, threads: null, include: '', exclude: '', focus: FIRST.focus })}>show all</button>}
           </span>
         </div>

@@ -51,6 +51,7 @@ describe('the tree', () => {
     const named = (name: string) => M.matching(m, name)
     expect(show(m, treeOf(m, { focus: m.names.indexOf('parse') }))).toEqual(['parse 4/1', 'parse;copy 3/3'])
     expect(show(m, treeOf(m, { include: named('copy') }))).toEqual(['main 3/0', 'main;parse 3/0', 'main;parse;copy 3/3'])
+    expect(treeOf(m, { include: named('copy') }).samples).toBe(3)
     expect(show(m, treeOf(m, { exclude: named('copy') }))).toEqual(['main 7/0', 'main;write 6/6', 'main;parse 1/1'])
   })
   test('8,000 steps of one path', () => {

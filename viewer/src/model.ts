@@ -238,7 +238,7 @@ export interface Weights {
   self: Float64Array // of the call tree; compared: the mean of the shares
   a: Float64Array | null // compared: shares of the first, and of the second
   b: Float64Array | null
-  samples: number
+  counts: Int32Array // samples, of the call tree's nodes
   total: number
 }
 
@@ -261,10 +261,12 @@ export function weigh(m: Model, filter: Filter): Weights {
   const compared = m.sources.length > 1
   const self = new Float64Array(n)
   const b = compared ? new Float64Array(n) : null
+  const counts = new Int32Array(n)
   let samples = 0
   for (let i = 0; i < m.count; i++) {
     if (!chosen(m, filter, i)) continue
     samples++
+    counts[m.node[i]]++
     const into = b && i >= m.second ? b : self
     into[m.node[i]] += m.weight[i]
   }
@@ -272,7 +274,7 @@ export function weigh(m: Model, filter: Filter): Weights {
     // Nothing has a weight: the samples count.
     for (let i = 0; i < m.count; i++) if (chosen(m, filter, i)) self[m.node[i]]++
   }
-  if (!b) return { self, a: null, b: null, samples, total: sum(self) }
+  if (!b) return { self, a: null, b: null, counts, total: sum(self) }
   const a = self.slice()
   const sumA = sum(a) || 1
   const sumB = sum(b) || 1
@@ -281,7 +283,7 @@ export function weigh(m: Model, filter: Filter): Weights {
     b[i] /= sumB
     self[i] = (a[i] + b[i]) / 2
   }
-  return { self, a, b, samples, total: sum(self) }
+  return { self, a, b, counts, total: sum(self) }
 }
 
 // ---- trees
@@ -302,6 +304,7 @@ export interface Tree {
   first: Int32Array
   kids: Int32Array
   start: Float64Array // where a node's box begins, in weight
+  samples: number // in the tree
   cut: boolean // an upside-down tree that was too large to be shown whole
 }
 
@@ -362,7 +365,9 @@ export function shapeTree(m: Model, w: Weights, shape: Shape): Tree {
     for (let i = 0; i < n; i++) if (into[i] >= 0 && (!keep || keep[i])) out[into[i]] += from[i]
     return out
   }
-  return finish(nodes, gather(w.self) as Float64Array, gather(w.a), gather(w.b), cut)
+  let samples = 0
+  for (let i = 0; i < n; i++) if (into[i] >= 0 && (!keep || keep[i])) samples += w.counts[i]
+  return { ...finish(nodes, gather(w.self) as Float64Array, gather(w.a), gather(w.b)), samples, cut }
 }
 
 // Paths from the leaf on; self weights then stand where a path ends.
@@ -395,7 +400,7 @@ function invert(m: Model, w: Weights, shape: Shape, keep: Uint8Array | null, mak
   return cut
 }
 
-function finish(nodes: Nodes, self: Float64Array, selfA: Float64Array | null, selfB: Float64Array | null, cut: boolean): Tree {
+function finish(nodes: Nodes, self: Float64Array, selfA: Float64Array | null, selfB: Float64Array | null): Omit<Tree, 'samples' | 'cut'> {
   const { parent } = nodes
   const n = parent.length
   const add = (values: Float64Array | null) => {
@@ -430,7 +435,7 @@ function finish(nodes: Nodes, self: Float64Array, selfA: Float64Array | null, se
   }
   return {
     ...nodes, self, total,
-    a: add(selfA), b: add(selfB), selfA, selfB, depth, deepest, first, kids, start, cut,
+    a: add(selfA), b: add(selfB), selfA, selfB, depth, deepest, first, kids, start,
   }
 }
 
