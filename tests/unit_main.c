@@ -19,7 +19,8 @@ int main(int argc, char **argv)
 	for (const struct unit_group *group = groups; group; group = group->next) {
 		if (argc > 1 && strcmp(argv[1], group->name) != 0)
 			continue;
-		failed += _cmocka_run_group_tests(group->name, group->tests, group->count, NULL, NULL);
+		failed += _cmocka_run_group_tests(
+			group->name, group->tests, group->count, NULL, NULL);
 	}
 	return failed ? 1 : 0;
 }

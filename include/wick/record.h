@@ -48,7 +48,8 @@ struct wick_sample_id {
 	uint64_t stream_id;
 	uint32_t pid, tid; /* -1: the task is gone */
 	uint32_t cpu;
-	uint32_t cpu_reserved; /* beside cpu: 0 from the kernel; wick\'s own files keep a stack\'s stop here */
+	uint32_t cpu_reserved; /* beside cpu: 0 from the kernel; wick\'s own files keep a
+				  stack\'s stop here */
 };
 
 /* An unaligned array of 64-bit words inside the record. */

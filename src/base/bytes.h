@@ -1,8 +1,8 @@
 /*
  * The bounds-checked reader: the only way to look at bytes that came from outside.
  *
- * A failed read returns 0 (or NULL), moves nothing and sets `bad` for good, so a decoder reads a
- * whole structure and asks once at the end.
+ * A failed read returns 0 (or NULL), moves nothing and sets `bad` for good, so a decoder reads
+ * a whole structure and asks once at the end.
  */
 #pragma once
 
@@ -88,5 +88,6 @@ static inline uint64_t bytes_u64(struct bytes *b)
 uint64_t bytes_uleb(struct bytes *b);
 int64_t bytes_sleb(struct bytes *b);
 
-/* A NUL-terminated string in place, the NUL taken too; NULL (and bad) when none ends in here. */
+/* A NUL-terminated string in place, the NUL taken too; NULL (and bad) when none ends in here.
+ */
 const char *bytes_str(struct bytes *b);

@@ -25,9 +25,9 @@ static inline void cleanup_fclose_file(FILE **f)
 		fclose(*f);
 }
 
-#define cleanup_free   __attribute__((cleanup(cleanup_free_ptr)))
-#define cleanup_close  __attribute__((cleanup(cleanup_close_fd)))
-#define cleanup_fclose __attribute__((cleanup(cleanup_fclose_file)))
+#define cleanup_free	 __attribute__((cleanup(cleanup_free_ptr)))
+#define cleanup_close	 __attribute__((cleanup(cleanup_close_fd)))
+#define cleanup_fclose	 __attribute__((cleanup(cleanup_fclose_file)))
 #define cleanup_with(fn) __attribute__((cleanup(fn)))
 
 /* Hands the value of a cleanup variable to the caller. */

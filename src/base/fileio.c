@@ -20,7 +20,8 @@ int file_read(int dirfd, const char *path, size_t limit, struct strbuf *ret_text
 			ret_text->len = start;
 			return -ENOMEM;
 		}
-		got = read(fd, ret_text->text + ret_text->len, ret_text->cap - ret_text->len - 1);
+		got = read(
+			fd, ret_text->text + ret_text->len, ret_text->cap - ret_text->len - 1);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0 || ret_text->len - start + (size_t)got > limit) {

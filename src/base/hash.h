@@ -1,8 +1,8 @@
 /*
  * Hash functions, and an open-addressed index from a hash to u32 ids.
  *
- * The index stores no keys: entries live in the caller's own array, and a slot holds the entry's
- * hash and id. Finding is a loop that the caller writes in two lines:
+ * The index stores no keys: entries live in the caller's own array, and a slot holds the
+ * entry's hash and id. Finding is a loop that the caller writes in two lines:
  *
  *     struct hash_probe probe = hash_probe(&index, hash);
  *     while (hash_next(&index, &probe, &id))
@@ -22,7 +22,7 @@ struct hash_slot {
 
 struct hash_index {
 	struct hash_slot *slots;
-	uint32_t cap; /* a power of two, or 0 */
+	uint32_t cap;  /* a power of two, or 0 */
 	uint32_t used; /* live and removed slots */
 	uint32_t live;
 };
@@ -53,8 +53,8 @@ static inline struct hash_probe hash_probe(const struct hash_index *index, uint3
 }
 
 /* The next id whose hash is equal; false when there is none (left). */
-static inline bool hash_next(const struct hash_index *index, struct hash_probe *probe,
-	uint32_t *ret_id)
+static inline bool hash_next(
+	const struct hash_index *index, struct hash_probe *probe, uint32_t *ret_id)
 {
 	while (probe->steps < index->cap) {
 		const struct hash_slot *slot = &index->slots[probe->at];
