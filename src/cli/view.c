@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-extern char **environ;
-
 struct options {
 	struct input input;
 	const char *output;
