@@ -1,6 +1,8 @@
 /*
- * conformance EXPECTED [--write]: runs every check on the core, and on the kernel where its
- * events are allowed, and compares with the file, which --write takes from the kernel.
+ * conformance EXPECTED [--write | --hardware [--kernel-only]]: runs every check on the core,
+ * and on the kernel where its events are allowed, and compares with the file, which --write
+ * takes from the kernel (but the answers of hardware.c, which stand at its end).
+ * --hardware: the kernel has an ARMv8 PMU, and answers those, too.
  *
  *     == name of a check
  *     what it saw
@@ -86,17 +88,18 @@ static bool is_other_kernel(const char *expected)
 	return strncmp(expected, head, strlen(head)) != 0;
 }
 
-static int run_side(struct side *side, const char *expected, bool other_kernel)
+static int run_checks(struct side *side, const char *expected, bool other_kernel,
+	const struct check *list, uint32_t count)
 {
 	int failed = 0;
 
-	for (uint32_t i = 0; i < check_count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct strbuf saw = {0}, wanted = {0};
 		size_t len = 0;
-		const char *text = section(expected, checks[i].name, &len);
+		const char *text = section(expected, list[i].name, &len);
 		bool same;
 
-		checks[i].run(side, &saw);
+		list[i].run(side, &saw);
 		if (text)
 			expect(text, len, side->name, &wanted);
 		same = text && !strcmp(strbuf_text(&saw), strbuf_text(&wanted));
@@ -104,13 +107,24 @@ static int run_side(struct side *side, const char *expected, bool other_kernel)
 			differ(strbuf_text(&saw), strbuf_text(&wanted));
 		failed += !same && !other_kernel;
 		printf("%s - %s: %s%s\n", same || other_kernel ? "ok" : "not ok", side->name,
-			checks[i].name,
+			list[i].name,
 			same || !other_kernel ? "" : " # SKIP another Linux answers otherwise");
 		fflush(stdout);
 		strbuf_done(&saw);
 		strbuf_done(&wanted);
 	}
 	return failed;
+}
+
+static int run_side(struct side *side, const char *expected, bool other_kernel)
+{
+	return run_checks(side, expected, other_kernel, checks, check_count);
+}
+
+/* The PMU's part: the model's always, the kernel's with --hardware. */
+static int run_hardware(struct side *side, const char *expected)
+{
+	return run_checks(side, expected, false, hardware_checks, hardware_check_count);
 }
 
 static int write_all(struct side *side, const char *path)
@@ -153,9 +167,14 @@ int main(int argc, char **argv)
 	else
 		failed += run_side(
 			&side, strbuf_text(&expected), is_other_kernel(strbuf_text(&expected)));
+	if (rc >= 0 && argc > 2 && !strcmp(argv[2], "--hardware"))
+		failed += run_hardware(&side, strbuf_text(&expected));
+	if (argc > 3 && !strcmp(argv[3], "--kernel-only"))
+		return failed != 0;
 	if (side_core(&side) < 0)
 		return 1;
 	failed += run_side(&side, strbuf_text(&expected), false);
+	failed += run_hardware(&side, strbuf_text(&expected));
 	side_core_done(&side);
 	strbuf_done(&expected);
 	return failed != 0;

@@ -55,3 +55,8 @@ struct check {
 
 extern const struct check checks[];
 extern const uint32_t check_count;
+
+/* ---- hardware.c */
+
+extern const struct check hardware_checks[];
+extern const uint32_t hardware_check_count;

@@ -1,7 +1,7 @@
 /* The core's side: one CPU, one task of ours, and children that come and go. */
 #include "side.h"
 
-#include "softperf/core.h"
+#include "softperf/drivers/armv8_pmuv3.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -154,6 +154,7 @@ static void c_rename(struct side *side, const char *comm)
 int side_core(struct side *ret_side)
 {
 	struct core_options options = {.cpus = 1, .start_ns = 1000000};
+	struct armv8_node node = {"arm,armv8-pmuv3", 1, 6, 1000, 1000};
 	struct state *state = calloc(1, sizeof(*state));
 	int rc;
 
@@ -165,6 +166,8 @@ int side_core(struct side *ret_side)
 	state->next_pid = 200;
 	state->at = ret_side->region;
 	rc = core_new(&options, &state->core);
+	if (rc == 0)
+		rc = armv8_probe(state->core, &node);
 	if (rc == 0)
 		rc = core_task_fork(state->core, NULL, 100, 100, "self", &state->self);
 	if (rc == 0)

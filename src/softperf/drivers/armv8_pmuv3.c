@@ -63,8 +63,10 @@ static bool has_room(const struct core_pmu *pmu, const struct core_event *event,
 {
 	int number = event_number(pmu, &event->attr);
 
-	if (number < 0)
-		return true; /* somebody else's */
+	/* Somebody else's, or one that rests and may never run with the others. */
+	if (number < 0 ||
+		(event->state == CORE_OFF && !(event->attr.flags & ATTR_ENABLE_ON_EXEC)))
+		return true;
 	if (number == ARMV8_EVENT_CPU_CYCLES && *cycle_counter) {
 		*cycle_counter = false;
 		return true;
