@@ -8,6 +8,8 @@ import zlib
 
 from wicktest import WICK, Skip, check, main, test, wait_until
 
+BUILDS = ("build", "build-asan")
+
 
 def recording(box, name, words="i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"):
     done = box.wick("record", "-o", name, "--", "sh", "-c", words).ok()
