@@ -144,7 +144,7 @@ void core_context_out(struct core *core, struct core_context *ctx)
 /* The first group that could wait goes behind the others. */
 void core_context_rotate(struct core *core, struct core_context *ctx)
 {
-	struct core_event *first = ctx->first, **tail = &ctx->first;
+	struct core_event *first = ctx->first, **tail;
 	int cpu = ctx->cpu;
 
 	if (!ctx->rotate || cpu < 0 || !first)
