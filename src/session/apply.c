@@ -203,9 +203,9 @@ static void sample_count(
 		quality->period_sum += record->sample.period ? record->sample.period : 1;
 	if (!time)
 		return;
-	if (!quality->first_ns || time < quality->first_ns)
+	if (quality->first_ns == QUALITY_UNKNOWN || time < quality->first_ns)
 		quality->first_ns = time;
-	if (time > quality->last_ns)
+	if (quality->last_ns == QUALITY_UNKNOWN || time > quality->last_ns)
 		quality->last_ns = time;
 }
 

@@ -129,6 +129,10 @@ static void a_chain_becomes_frames_of_file_offsets(void **state)
 	assert_true(frame_at(&f, f.profile.samples, 1)->caller);
 	assert_int_equal(f.profile.quality.stops[STOP_ROOT], 1);
 	assert_int_equal(f.profile.quality.period_sum, 7);
+	assert_int_equal(f.profile.quality.first_ns, f.profile.samples[0].time_ns);
+	sample(&f, 10, chain, 3);
+	assert_int_equal(f.profile.quality.first_ns, f.profile.samples[0].time_ns);
+	assert_int_equal(f.profile.quality.last_ns, f.profile.samples[1].time_ns);
 	teardown(&f);
 }
 

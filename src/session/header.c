@@ -121,8 +121,10 @@ int header_refresh(struct perfdata_features *features, const struct quality *qua
 {
 	int rc = header_build_ids(features, target);
 
-	features->first_sample_ns = quality->first_ns;
-	features->last_sample_ns = quality->last_ns;
+	if (quality->first_ns != QUALITY_UNKNOWN) {
+		features->first_sample_ns = quality->first_ns;
+		features->last_sample_ns = quality->last_ns;
+	}
 	free(features->quality);
 	features->quality = NULL;
 	features->quality_bytes = 0;
