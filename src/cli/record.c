@@ -15,7 +15,7 @@
 enum {
 	EVENTS_MAX = 32,
 	TARGETS_MAX = 4096,
-	ZSTD_LEVEL_DEFAULT = 1,
+	ZSTD_LEVEL_DEFAULT = 3,
 	STACK_BYTES_MOST = 63 << 10
 };
 
@@ -364,7 +364,7 @@ static const struct cli_option record_table[] = {
 		"and sampled by CPU",
 		set_inherit},
 	{'z', "compression-level", "[LEVEL]", "of the zstd compression, 1 to 22", set_zstd},
-	{0, "compression", "HOW", "none, zstd or zstd:LEVEL; default zstd:1", set_compression},
+	{0, "compression", "HOW", "none, zstd or zstd:LEVEL; default zstd:3", set_compression},
 	{0, "no-embed", NULL,
 		"leave the names of the sampled functions out of the file: it is read where "
 		"the programs still are",

@@ -47,6 +47,9 @@ static int recorder_checkpoint(struct recorder *r)
 	recorder_take_measures(r);
 	quality_of(r)->unfinished = true;
 	rc = header_refresh(&r->features, quality_of(r), &r->target);
+	/* The records are in order already: a round's end now and then lets readers forget. */
+	if (rc == 0)
+		rc = perfdata_write_round(r->writer, r->err);
 	if (rc == 0)
 		rc = perfdata_checkpoint(r->writer, &r->features, r->err);
 	r->disk_full = rc < 0;
@@ -66,8 +69,6 @@ static int recorder_loop(struct recorder *r)
 		if (ended < 0)
 			return ended;
 		rc = pump_round(&r->pump, false);
-		if (rc == 0)
-			rc = perfdata_write_round(r->writer, r->err);
 		now = recorder_now_ns();
 		if (rc == 0 && now - checkpoint_ns >= CHECKPOINT_NS) {
 			rc = recorder_checkpoint(r);
