@@ -250,7 +250,7 @@ static bool is_cached(const struct section_cache *cache, uint32_t bit,
 	       memcmp(cache->of[bit].bytes, body->text + start, len) == 0;
 }
 
-/* 0 or -ENOMEM. The offset is counted from the end of the table for now. */
+/* 0 or -ENOMEM. Until the table is placed, the offset counts from its end. */
 static int cache_section(
 	struct section_cache *cache, uint32_t bit, const struct strbuf *body, size_t start)
 {
