@@ -333,6 +333,13 @@ enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	*ret_chain = (struct wick_words){stacks->chain, n};
 	if (between_programs(&input, record))
 		return STOP_NO_USER;
+	if (sample->regs_user.abi ==
+		PERF_SAMPLE_REGS_ABI_32) { /* no rules for it here: the leaf */
+		stacks->chain[n++] = PERF_CONTEXT_USER;
+		stacks->chain[n++] = program_counter(&input);
+		*ret_chain = (struct wick_words){stacks->chain, n};
+		return STOP_NO_CFI;
+	}
 	stacks->pid = (int32_t)record->id.pid;
 	unwind_run(stacks->unwinder, &input, &result);
 	if (result.stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
