@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { OWN_ROUND = 1024 }; /* records */
+
 struct load {
 	const struct load_options *options;
 	struct loaded *out;
@@ -37,6 +39,8 @@ struct load {
 	struct target target;
 	struct apply *apply;
 	struct stacks *stacks;
+	bool own; /* the file is one of ours */
+	uint32_t since_round;
 	struct symbolizer *symbolizer;
 	struct jit jit;
 	struct names *names; /* that the file brought along; NULL: none */
@@ -211,6 +215,19 @@ static int load_push(struct load *load, const void *record, uint32_t size)
 	return rc;
 }
 
+/*
+ * Our own recorder writes in the order of time and ends a round once a second only: some
+ * records later everything older may go, and less of the file is held in memory.
+ */
+static int load_own_round(struct load *load)
+{
+	if (!load->own || ++load->since_round < OWN_ROUND)
+		return 0;
+	load->since_round = 0;
+	reorder_round(load->reorder);
+	return load_flush(load);
+}
+
 static int load_records(struct load *load)
 {
 	const void *record;
@@ -227,6 +244,8 @@ static int load_records(struct load *load)
 			rc = load_flush(load);
 		} else if (rc == 0 && load->event_count) {
 			rc = load_push(load, record, (uint32_t)size);
+			if (rc == 0)
+				rc = load_own_round(load);
 		} else if (rc == 0) {
 			load->out->profile.quality.unknown_records++; /* before any event */
 		}
@@ -300,7 +319,7 @@ static int load_stacks(struct load *load, struct apply_options *apply)
 					      : stacks_arch_here();
 	int rc;
 
-	apply->stored_stops = features && features->quality;
+	apply->stored_stops = load->own = features && features->quality;
 	if (apply->stored_stops || arch < 0)
 		return 0;
 	options.arch = (enum unwind_arch)arch;
