@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures wick beside perf on this machine and prints a table.
 
-usage: bench.py [--runs N] [--seconds S] [--markdown]
+usage: bench.py [--runs N] [--seconds S] [--markdown] [--rivals]
 
 Runs alternate (wick, perf, the discarding reader, the program alone, and again), and medians are
 shown, so that what the machine does besides hits all alike. What is measured:
@@ -15,8 +15,12 @@ shown, so that what the machine does besides hits all alike. What is measured:
   record -- true     wall time of recording a program that does nothing
   report             wall time and peak memory of the report, on the same file
   bytes a sample     size of the file over the samples in it
+
+--rivals measures recording alone, beside Debian sid's perf and samply, too: see rivals.py.
 """
 import argparse
+import collections
+import glob
 import os
 import re
 import shutil
@@ -30,6 +34,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WICK = os.environ.get("WICK") or os.path.join(ROOT, "build", "src", "cli", "wick")
 HZ = "999"
 FLAGS = ["-O2", "-g", "-fno-omit-frame-pointer", "-D_GNU_SOURCE", "-pthread"]
+
+Run = collections.namedtuple("Run", "startup own cpu wall stderr")
 
 
 class Bench:
@@ -88,31 +94,42 @@ class Bench:
     def own_cpu(self, who):
         """(own CPU ns a sample, samples, own CPU s before the target started)."""
         data = self.path(who + ".data")
-        startup, then, said = self.own_run(self.recorder(
-            who, data, [self.target, str(self.seconds)]))
-        samples = self.samples(who, data, said)
-        return 1e9 * then / samples, samples, startup
+        run = self.watched(self.recorder(who, data, [self.target, str(self.seconds)]))
+        samples = self.samples(who, data, run.stderr)
+        return 1e9 * run.own / samples, samples, run.startup
 
-    def own_run(self, command):
-        """The recorder's own CPU time until its target starts, and from then to its end."""
+    def watched(self, command):
+        """The recorder's own CPU time until its target starts (startup), and from then to its end
+        (own); the CPU time of both, and the wall time."""
+        begin = time.monotonic()
         process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while not any(exe(child) == self.target for child in children(process.pid)):
-            if process.poll() is not None:
-                sys.exit("bench: no target: " + process.stderr.read())
+            if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+                sys.exit("bench: no target: " + process.communicate()[1])
             time.sleep(0.001)
         startup = cpu_clock(process.pid)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        wall = time.monotonic() - begin
         total = cpu_clock(process.pid)
-        return startup, total - startup, process.communicate()[1]
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said = process.communicate()[1]
+        if process.returncode != 0:
+            sys.exit("bench: %s failed:\n%s" % (" ".join(command), said))
+        return Run(startup, total - startup, usage.ru_utime + usage.ru_stime, wall, said)
 
 
 def children(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []
+    """Of every thread: a recorder may start its target from any."""
+    found = []
+    for path in glob.glob("/proc/%d/task/*/children" % pid):
+        try:
+            with open(path) as file:
+                found += [int(word) for word in file.read().split()]
+        except OSError:
+            pass
+    return found
 
 
 def exe(pid):
@@ -161,14 +178,18 @@ class Table:
 
     def show(self):
         header = ["", "wick", "perf", "discard", "wick/perf", "wanted"]
-        rows = [header] + self.rows
-        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-        for number, row in enumerate(rows):
-            cells = [cell.ljust(width) if i == 0 else cell.rjust(width)
-                     for i, (cell, width) in enumerate(zip(row, widths))]
-            print("| " + " | ".join(cells) + " |" if self.markdown else "  ".join(cells).rstrip())
-            if number == 0 and self.markdown:
-                print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+        show([header] + self.rows, self.markdown)
+
+
+def show(rows, markdown):
+    """The first row is the header."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        cells = [cell.ljust(width) if i == 0 else cell.rjust(width)
+                 for i, (cell, width) in enumerate(zip(row, widths))]
+        print("| " + " | ".join(cells) + " |" if markdown else "  ".join(cells).rstrip())
+        if number == 0 and markdown:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
 
 
 def bench_own_cpu(bench, table, runs, tools):
@@ -240,7 +261,13 @@ def main():
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--rivals", action="store_true")
     options = parser.parse_args()
+    if options.rivals:
+        import rivals
+        with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
+            rivals.compare(options, folder)
+        return
     tools = ["wick"] + (["perf"] if shutil.which("perf") else [])
     table = Table(options.markdown)
     with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
