@@ -77,15 +77,20 @@ static uint32_t find_thread(const struct target *target, int32_t tid)
 
 /* ---- graves */
 
+/* Before anything lives: the dead must be remembered, or late records would lose their names.
+ */
+static bool graves_ready(struct graveyard *yard)
+{
+	if (!yard->at)
+		yard->at = calloc(TARGET_DEAD_LIMIT, sizeof(*yard->at));
+	return yard->at != NULL;
+}
+
 /* Writes a death down and says which one is forgotten for it: its id, or TARGET_NONE. */
 static struct grave bury(struct graveyard *yard, uint32_t id, uint32_t died)
 {
 	struct grave oldest = {TARGET_NONE, 0};
 
-	if (!yard->at)
-		yard->at = calloc(TARGET_DEAD_LIMIT, sizeof(*yard->at));
-	if (!yard->at)
-		return (struct grave){id, died};
 	if (yard->at[yard->next].died)
 		oldest = yard->at[yard->next];
 	yard->at[yard->next] = (struct grave){id, died};
@@ -162,6 +167,8 @@ static uint32_t process_new(struct target *target, int32_t pid)
 	bool reuse = target->free_process_plus_1;
 	struct process *process;
 
+	if (!graves_ready(&target->dead_processes) || !graves_ready(&target->dead_threads))
+		return TARGET_NONE;
 	if (!reuse) {
 		id = target->process_count;
 		if (array_reserve(&target->processes, &target->process_cap, (uint64_t)id + 1,
