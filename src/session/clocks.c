@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/fileio.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,29 +73,48 @@ void clocks_take_usage(struct quality *quality, const struct rusage *usage)
 	snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "rusage");
 }
 
-/* "cpu  10132153 290696 3084719 46828483 16683 0 25195 0 175628 0": user nice system idle
- * iowait irq softirq steal guest guest_nice; guest time is in user already. */
-uint64_t machine_busy_ns(const struct proc *proc)
+/* "cpu1 10132153 290696 3084719 46828483 16683 0 25195 0 175628 0": user nice system idle
+ * iowait irq softirq steal guest guest_nice, in ticks; guest time is in user already. */
+static uint64_t line_busy_ticks(const char *at)
 {
-	cleanup_with(strbuf_done) struct strbuf text = {0};
-	uint64_t ticks[8] = {0}, busy = 0;
-	const char *at;
+	uint64_t busy = 0, ticks;
 
-	if (file_read(proc->root, "stat", 16 << 20, &text) < 0 ||
-		strncmp(strbuf_text(&text), "cpu ", 4) != 0)
-		return QUALITY_UNKNOWN;
-	at = strbuf_text(&text) + 4;
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 7; i++) {
 		size_t len;
 
 		at += strspn(at, " ");
 		len = strcspn(at, " \n");
-		if (parse_u64(at, len, &ticks[i]) < 0)
+		if (parse_u64(at, len, &ticks) < 0)
 			break;
+		if (i != 3 && i != 4) /* idle, iowait; steal is not ours */
+			busy += ticks;
 		at += len;
 	}
-	for (int i = 0; i < 7; i++)
-		if (i != 3 && i != 4) /* idle, iowait; steal is not ours */
-			busy += ticks[i];
+	return busy;
+}
+
+static bool list_has(const struct cpu_list *cpus, uint64_t cpu)
+{
+	for (uint32_t i = 0; i < cpus->count; i++)
+		if (cpus->cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+uint64_t machine_busy_ns(const struct proc *proc, const struct cpu_list *cpus)
+{
+	cleanup_with(strbuf_done) struct strbuf text = {0};
+	uint64_t busy = 0, cpu;
+
+	if (file_read(proc->root, "stat", 16 << 20, &text) < 0)
+		return QUALITY_UNKNOWN;
+	for (const char *line = strbuf_text(&text); *line;) {
+		size_t word = strcspn(line, " \n"), len = strcspn(line, "\n");
+
+		if (word > 3 && !memcmp(line, "cpu", 3) &&
+			parse_u64(line + 3, word - 3, &cpu) == 0 && list_has(cpus, cpu))
+			busy += line_busy_ticks(line + word);
+		line += len + (line[len] == '\n');
+	}
 	return busy * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "proc/cpus.h"
 #include "proc/proc.h"
 #include "profile/quality.h"
 
@@ -29,6 +30,6 @@ void clocks_take_usage(struct quality *quality, const struct rusage *usage);
 /* Into quality.cpu_ns, and user_ns and kernel_ns where that is long enough to be told apart. */
 void clocks_split(struct quality *quality, uint64_t user_ns, uint64_t kernel_ns);
 
-/* The time that the machine's CPUs were not idle, since boot (/proc/stat; ticks).
- * QUALITY_UNKNOWN where it cannot be read. */
-uint64_t machine_busy_ns(const struct proc *proc);
+/* The time that these CPUs were not idle, since boot (/proc/stat; ticks). QUALITY_UNKNOWN where
+ * it cannot be read. */
+uint64_t machine_busy_ns(const struct proc *proc, const struct cpu_list *cpus);

@@ -165,7 +165,8 @@ int targets_open(struct targets *targets, const struct record_options *options,
 {
 	int rc;
 
-	*targets = (struct targets){.options = options, .proc = proc, .confine.fd = -1};
+	*targets = (struct targets){
+		.options = options, .proc = proc, .cpus = cpus, .confine.fd = -1};
 	rc = choose_copy(targets, err);
 	if (rc < 0)
 		return rc;
@@ -206,7 +207,7 @@ void targets_clocks_start(struct targets *targets)
 			&targets->cgroup_kernel) < 0)
 		targets->cgroup_cpu = QUALITY_UNKNOWN;
 	if (targets->scope == SCOPE_SYSTEM)
-		targets->busy_ns = machine_busy_ns(targets->proc);
+		targets->busy_ns = machine_busy_ns(targets->proc, targets->cpus);
 }
 
 void targets_clocks_read(struct targets *targets)
@@ -230,7 +231,8 @@ void targets_clocks_take(struct targets *targets, struct quality *quality)
 		snprintf(quality->cpu_clock_name, sizeof(quality->cpu_clock_name),
 			"cgroup cpu.stat");
 	} else if (targets->scope == SCOPE_SYSTEM && targets->busy_ns != QUALITY_UNKNOWN) {
-		quality->cpu_ns = machine_busy_ns(targets->proc) - targets->busy_ns;
+		quality->cpu_ns =
+			machine_busy_ns(targets->proc, targets->cpus) - targets->busy_ns;
 		snprintf(
 			quality->cpu_clock_name, sizeof(quality->cpu_clock_name), "/proc/stat");
 	}

@@ -25,6 +25,7 @@
 struct targets {
 	const struct record_options *options;
 	const struct proc *proc;
+	const struct cpu_list *cpus; /* that are sampled */
 	struct confine confine;
 	struct child command;
 	struct capture *capture;
