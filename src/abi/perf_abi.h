@@ -278,8 +278,9 @@ enum perf_event_type {
 #define PERF_RECORD_MISC_SWITCH_OUT		(1u << 13) /* SWITCH: the thread leaves the CPU */
 #define PERF_RECORD_MISC_EXACT_IP		(1u << 14) /* SAMPLE */
 #define PERF_RECORD_MISC_SWITCH_OUT_PREEMPT	(1u << 14)
-#define PERF_RECORD_MISC_MMAP_BUILD_ID		(1u << 14) /* MMAP2: a build id in place of the inode \
-							    */
+#define PERF_RECORD_MISC_MMAP_BUILD_ID                                                         \
+	(1u << 14) /* MMAP2: a build id in place of the inode                                  \
+		    */
 
 /* Markers in a callchain: what follows is of this kind. Everything from PERF_CONTEXT_MAX up. */
 #define PERF_CONTEXT_HV		   ((uint64_t)-32)

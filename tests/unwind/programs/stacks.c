@@ -1,7 +1,7 @@
 /*
  * Every function work_X is reached on one way only, so a sample inside it has one right stack.
- * Each phase spends about the same CPU time (argument 1, ms). tests/unwind/test_truth.py knows the
- * ways.
+ * Each phase spends about the same CPU time (argument 1, ms). tests/unwind/test_truth.py knows
+ * the ways.
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -115,7 +115,8 @@ NOINLINE static void aligned_mid(size_t n)
 	work_aligned(buf);
 	sink += (uint64_t)more[0];
 }
-NOINLINE static void aligned_args(long a, long b, long c, long d, long e, long f, long g, long h)
+NOINLINE static void aligned_args(
+	long a, long b, long c, long d, long e, long f, long g, long h)
 {
 	_Alignas(128) char buf[256];
 	memset(buf, (int)(a + b + c + d + e + f), sizeof(buf));
