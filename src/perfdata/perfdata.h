@@ -133,7 +133,7 @@ uint64_t perfdata_bytes(const struct perfdata_writer *writer); /* of data, so fa
  * Makes what was written so far a file that wick and perf open, should the recorder be killed
  * from now on: once a second, say. Costs a few hundred bytes and what has changed of the
  * features. 0, also where nothing was written since the last one; a failure is as in
- * perfdata_write().
+ * perfdata_write(). A thread then puts it on the disk (syncer.h), for the power cut.
  */
 int perfdata_checkpoint(struct perfdata_writer *writer,
 	const struct perfdata_features *features, struct error *err);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "perfdata/perfdata.h"
+#include "perfdata/syncer.h"
 
 #include <stdint.h>
 
@@ -233,6 +234,7 @@ struct perfdata_writer {
 	int failed;	       /* the first errno; nothing is taken any more */
 	struct packer *packer; /* NULL: records are written as they are */
 	int level;
+	struct syncer *syncer; /* NULL before the first checkpoint */
 	size_t used;
 	uint8_t buf[WRITER_BUFFER];
 };

@@ -107,7 +107,12 @@ int perfdata_checkpoint(struct perfdata_writer *writer,
 	}
 	if (rc == -E2BIG)
 		return 0; /* no checkpoint, but no fault of the file's either */
-	return rc < 0 ? writer_fail(writer, rc, err) : 0;
+	if (rc < 0)
+		return writer_fail(writer, rc, err);
+	if (!writer->syncer)
+		writer->syncer = syncer_start(writer->fd);
+	syncer_ask(writer->syncer);
+	return 0;
 }
 
 static int write_sections(struct perfdata_writer *writer,

@@ -294,6 +294,7 @@ void perfdata_writer_free(struct perfdata_writer *writer)
 {
 	if (!writer)
 		return;
+	syncer_stop(writer->syncer);
 	packer_free(writer->packer);
 	section_cache_done(&writer->sections);
 	if (writer->fd >= 0)

@@ -1,5 +1,6 @@
 """Whole machines, chosen CPUs, cgroups, processes that are not there yet, pauses from outside."""
 import os
+import shutil
 import signal
 import time
 
@@ -128,6 +129,15 @@ def a_delay_leaves_the_beginning_out(box):
     check(quality["wall_ns"] < 1.2e9 * 3, quality["wall_ns"])
     check(0 < quality["samples"] < 0.8 * 1.2 * 997, quality["samples"])
     check(box.script()[0].names()[-1] is not None, "no mappings from before the delay")
+
+
+@test
+def checkpoints_go_to_the_disk(box):
+    if not shutil.which("strace"):
+        raise Skip("strace is not installed")
+    box.run("strace", "-f", "-e", "trace=fdatasync", "-o", "trace", WICK, "record", "--",
+            *busy(box, "2.2")).ok()
+    check(open(box.path("trace")).read().count("fdatasync(") >= 1, "no sync in two seconds")
 
 
 if __name__ == "__main__":
