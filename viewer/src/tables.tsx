@@ -1,5 +1,5 @@
 // The tables below the picture. A row is chosen with a click or Enter; arrow keys walk.
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import type { Model, Row, Tree } from './model'
 import { neighbours, rowsBy, shortOf } from './model'
 import { percent, points } from './format'
@@ -197,7 +197,7 @@ export function Callers(p: Data & { plain: Tree }) {
 export function CallTree(p: Data) {
   const { tree: t, model: m } = p
   const [open, setOpen] = useState<Set<number>>(new Set())
-  useEffect(() => {
+  useLayoutEffect(() => {
     const heavy = new Set<number>([0])
     let node = 0
     for (let depth = 0; depth < 60 && t.first[node] < t.first[node + 1]; depth++) {
