@@ -215,6 +215,13 @@ static const struct debug_row *row_find(const struct debug_unit *unit, uint64_t 
 	return lo && !unit->rows[lo - 1].end ? &unit->rows[lo - 1] : NULL;
 }
 
+/* The file's name with its directory before it, in place. */
+static int file_whole(
+	struct debug_info *info, const struct debug_unit *unit, const char **file)
+{
+	return *file ? debug_names_file(&info->names, unit->comp_dir, *file, file) : 0;
+}
+
 static const char *call_file(const struct debug_unit *unit, uint32_t number)
 {
 	return unit->files && number < unit->file_count
@@ -272,11 +279,40 @@ int debug_info_find(
 	else
 		n = steps_make(info, unit, scope, place);
 	for (int i = 0; i < n; i++) {
-		const char **file = &info->steps[i].file;
-
-		r = *file ? debug_names_file(&info->names, unit->comp_dir, *file, file) : 0;
+		r = file_whole(info, unit, &info->steps[i].file);
 		if (r < 0)
 			return r;
 	}
 	return n;
+}
+
+int debug_info_lines(struct debug_info *info, uint64_t start, uint64_t end,
+	int (*row)(void *ctx, const struct debug_line *line), void *ctx)
+{
+	uint32_t id = intervals_find(&info->ranges, start);
+	const struct debug_row *at, *last;
+	struct debug_unit *unit;
+	int r;
+
+	if (id == UINT32_MAX || !info->dwarf)
+		return 0;
+	r = unit_get(info, UINT32_MAX - 1 - id, &unit);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	at = row_find(unit, start);
+	if (!at)
+		return 0;
+	last = unit->rows + unit->row_count;
+	for (; r == 0 && at < last && at->addr < end; at++) {
+		struct debug_line line = {.vaddr = at->addr < start ? start : at->addr};
+
+		if (!at->end && at->line) {
+			line.file = at->file;
+			line.line = at->line;
+		}
+		r = file_whole(info, unit, &line.file);
+		if (r >= 0)
+			r = row(ctx, &line);
+	}
+	return r;
 }

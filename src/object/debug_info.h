@@ -68,5 +68,19 @@ void debug_info_close(struct debug_info *info);
 int debug_info_find(
 	struct debug_info *info, uint64_t vaddr, const struct debug_step **ret_steps);
 
+/* A row of the line table, cut to the range that was asked for. */
+struct debug_line {
+	uint64_t vaddr;	  /* from here on, to the next row */
+	const char *file; /* as absolute as DWARF has it; NULL: unknown. Lives until the next call */
+	uint32_t line;	  /* 0: of no line */
+};
+
+/*
+ * The rows that tell the lines of [start, end), which is to be one function's: by address, the
+ * first of them at `start`. Returns 0, what `row` returned where that was not 0, or -ENOMEM.
+ */
+int debug_info_lines(struct debug_info *info, uint64_t start, uint64_t end,
+	int (*row)(void *ctx, const struct debug_line *line), void *ctx);
+
 /* Bytes held now, sections included. */
 uint64_t debug_info_bytes(const struct debug_info *info);

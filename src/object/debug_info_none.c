@@ -29,3 +29,10 @@ uint64_t debug_info_bytes(const struct debug_info *info)
 	(void)info;
 	return 0;
 }
+
+int debug_info_lines(struct debug_info *info, uint64_t start, uint64_t end,
+	int (*row)(void *ctx, const struct debug_line *line), void *ctx)
+{
+	(void)info, (void)start, (void)end, (void)row, (void)ctx;
+	return 0;
+}

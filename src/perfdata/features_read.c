@@ -40,6 +40,7 @@ void perfdata_features_done(struct perfdata_features *features)
 	free(features->build_ids);
 	free(features->quality);
 	free(features->names);
+	free(features->code);
 	*features = (struct perfdata_features){0};
 }
 
@@ -236,6 +237,8 @@ int feature_take_piece(struct feature_reader *reader, uint32_t bit, struct bytes
 		return add_blob(&piece, &f->quality, &f->quality_bytes);
 	case PERFDATA_FEATURE_NAMES:
 		return add_blob(&piece, &f->names, &f->names_bytes);
+	case PERFDATA_FEATURE_CODE:
+		return add_blob(&piece, &f->code, &f->code_bytes);
 	default:
 		return 0;
 	}
@@ -313,6 +316,9 @@ static int take(struct feature_reader *reader, uint32_t bit, struct bytes *b)
 		return feature_take_piece(reader, bit, *b);
 	case PERFDATA_FEATURE_NAMES:
 		f->names_bytes = 0;
+		return feature_take_piece(reader, bit, *b);
+	case PERFDATA_FEATURE_CODE:
+		f->code_bytes = 0;
 		return feature_take_piece(reader, bit, *b);
 	default:
 		return read_numbers(f, bit, b);

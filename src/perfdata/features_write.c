@@ -207,6 +207,9 @@ static void put_section(struct encode *e, uint32_t bit)
 	case PERFDATA_FEATURE_NAMES:
 		put_blob(e->out, f->names, f->names_bytes);
 		break;
+	case PERFDATA_FEATURE_CODE:
+		put_blob(e->out, f->code, f->code_bytes);
+		break;
 	default:
 		put_numbers(e, bit);
 	}

@@ -20,6 +20,7 @@
 enum {
 	PERFDATA_FEATURE_QUALITY = 240, /* quality_write()'s text */
 	PERFDATA_FEATURE_NAMES = 241,	/* names of the sampled frames */
+	PERFDATA_FEATURE_CODE = 242,	/* code of the hot functions */
 };
 
 /* One event: its attr (zero-extended to our size), its ids, its name as perf prints it. */
@@ -57,6 +58,8 @@ struct perfdata_features {
 	size_t quality_bytes;
 	void *names; /* PERFDATA_FEATURE_NAMES */
 	size_t names_bytes;
+	void *code; /* PERFDATA_FEATURE_CODE */
+	size_t code_bytes;
 };
 
 void perfdata_features_done(struct perfdata_features *features);

@@ -136,10 +136,11 @@ int pipe_write_end(struct perfdata_writer *writer, const struct perfdata_feature
 
 	for (uint32_t bit = 0; bit < FEATURE_BITS; bit++)
 		if (bit != FEATURE_COMPRESSED && bit != PERFDATA_FEATURE_QUALITY &&
-			bit != PERFDATA_FEATURE_NAMES)
+			bit != PERFDATA_FEATURE_NAMES && bit != PERFDATA_FEATURE_CODE)
 			put_feature(&options, bit, &out);
 	put_pieces(PERFDATA_FEATURE_QUALITY, features->quality, features->quality_bytes, &out);
 	put_pieces(PERFDATA_FEATURE_NAMES, features->names, features->names_bytes, &out);
+	put_pieces(PERFDATA_FEATURE_CODE, features->code, features->code_bytes, &out);
 	if (out.failed)
 		return -ENOMEM;
 	return fd_write_all(writer->fd, out.text, out.len);

@@ -175,6 +175,7 @@ static bool feature_wanted(uint32_t bit)
 	case FEATURE_CLOCK_DATA:
 	case PERFDATA_FEATURE_QUALITY:
 	case PERFDATA_FEATURE_NAMES:
+	case PERFDATA_FEATURE_CODE:
 		return true;
 	default:
 		return false;

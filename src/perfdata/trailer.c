@@ -102,7 +102,7 @@ int perfdata_checkpoint(struct perfdata_writer *writer,
 	if (rc == -E2BIG) {
 		/* A filler is a record and cannot hold more: what is long waits for the end. */
 		fewer.build_id_count = 0;
-		fewer.names_bytes = 0;
+		fewer.names_bytes = fewer.code_bytes = 0;
 		rc = checkpoint(writer, &fewer);
 	}
 	if (rc == -E2BIG)
@@ -147,7 +147,7 @@ static int write_trailer(
 		struct perfdata_features fewer = *features;
 
 		fewer.build_id_count = 0;
-		fewer.names_bytes = 0;
+		fewer.names_bytes = fewer.code_bytes = 0;
 		if (write_sections(writer, &fewer, end, bits, &bytes) < 0)
 			memset(bits, 0, sizeof(bits));
 	} else if (rc < 0) {
