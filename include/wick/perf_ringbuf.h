@@ -34,6 +34,16 @@ struct perf_ringbuf;
 WICK_API int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring);
 
 /*
+ * The same for an event with attr.write_backward, mapped read-only: nobody waits for the
+ * reader, the newest records replace the oldest. perf_ringbuf_fetch() begins anew each time and
+ * says how many bytes can be read, the iterator goes from the newest record to older ones and
+ * ends at the one that was cut by newer ones; perf_ringbuf_release() does nothing. Pause the
+ * output (PERF_EVENT_IOC_PAUSE_OUTPUT) from before the fetch until the last record has been
+ * used.
+ */
+WICK_API int perf_ringbuf_open_backward(int fd, size_t pages, struct perf_ringbuf **ret_ring);
+
+/*
  * Where the writer and the reader are, in bytes since the ring was made (acquire on the head).
  * head - tail bytes are waiting.
  */

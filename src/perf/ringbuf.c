@@ -14,6 +14,12 @@
  *     | ...rest of it |    ...    | first part... |   ->  stitch: | first part...  ...rest of
  * it |
  *
+ * A ring that is written backward has its newest record at the head, and older ones above it;
+ * the window of `size` bytes above the head ends somewhere inside of the oldest:
+ *
+ *     head = pos                                  head + size
+ *         | newest | older | older still | oldes|
+ *
  * What stands in the shared page is not trusted further than this file: sizes are taken once,
  * when the ring is mapped; the head must not be more than `size` ahead; a record lies inside
  * what was fetched, and its size is read before it is checked, and only once.
@@ -35,6 +41,7 @@ struct perf_ringbuf {
 	const unsigned char *data;
 	uint64_t size; /* of the data, a power of two */
 	uint64_t head, pos;
+	bool backward;	    /* the records that can be read lie in [pos, head), newest first */
 	uint32_t peeked;    /* the size of the record at pos; 0: not looked at */
 	const void *record; /* where it is, in the ring or in stitch */
 	unsigned char stitch[PERF_RECORD_SIZE_MAX + 1];
@@ -57,7 +64,7 @@ static int ringbuf_find_data(struct perf_ringbuf *ring, size_t page_bytes)
 	return 0;
 }
 
-int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring)
+static int ringbuf_map(int fd, size_t pages, bool backward, struct perf_ringbuf **ret_ring)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_ringbuf *ring;
@@ -70,7 +77,9 @@ int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring)
 	if (!ring)
 		return -ENOMEM;
 	ring->mapped_bytes = (pages + 1) * page_bytes;
-	map = mmap(NULL, ring->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ring->backward = backward;
+	map = mmap(NULL, ring->mapped_bytes, PROT_READ | (backward ? 0 : PROT_WRITE),
+		MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
 		rc = -errno;
 		free(ring);
@@ -87,6 +96,16 @@ int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring)
 	ring->peeked = 0;
 	*ret_ring = ring;
 	return 0;
+}
+
+int perf_ringbuf_open(int fd, size_t pages, struct perf_ringbuf **ret_ring)
+{
+	return ringbuf_map(fd, pages, false, ret_ring);
+}
+
+int perf_ringbuf_open_backward(int fd, size_t pages, struct perf_ringbuf **ret_ring)
+{
+	return ringbuf_map(fd, pages, true, ret_ring);
 }
 
 void perf_ringbuf_close(struct perf_ringbuf *ring)
@@ -112,6 +131,13 @@ size_t perf_ringbuf_size(const struct perf_ringbuf *ring)
 uint64_t perf_ringbuf_fetch(struct perf_ringbuf *ring)
 {
 	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	if (ring->backward) {
+		uint64_t written = -ring->head;
+
+		ring->pos = ring->head;
+		ring->head += written < ring->size ? written : ring->size;
+		ring->peeked = 0;
+	}
 	return ring->head - ring->pos;
 }
 
@@ -139,10 +165,12 @@ int perf_ringbuf_peek(struct perf_ringbuf *ring, const void **ret_record)
 	if (!waiting)
 		return 0;
 	if (waiting < sizeof(header) || waiting > ring->size)
-		return -EBADMSG;
+		return ring->backward ? 0 : -EBADMSG;
 	ringbuf_copy(ring, ring->pos, &header, sizeof(header));
-	if (header.size < sizeof(header) || header.size > waiting)
+	if (header.size < sizeof(header))
 		return -EBADMSG;
+	if (header.size > waiting)
+		return ring->backward ? 0 : -EBADMSG;
 	off = ring->pos & (ring->size - 1);
 	if (header.size <= ring->size - off) {
 		ring->record = ring->data + off;
@@ -163,7 +191,10 @@ void perf_ringbuf_next(struct perf_ringbuf *ring)
 
 void perf_ringbuf_rewind(struct perf_ringbuf *ring)
 {
-	ring->pos = __atomic_load_n(&ring->page->data_tail, __ATOMIC_RELAXED);
+	if (ring->backward)
+		perf_ringbuf_fetch(ring);
+	else
+		ring->pos = __atomic_load_n(&ring->page->data_tail, __ATOMIC_RELAXED);
 	ring->peeked = 0;
 }
 
@@ -178,5 +209,6 @@ uint64_t perf_ringbuf_skip(struct perf_ringbuf *ring)
 
 void perf_ringbuf_release(struct perf_ringbuf *ring)
 {
-	__atomic_store_n(&ring->page->data_tail, ring->pos, __ATOMIC_RELEASE);
+	if (!ring->backward)
+		__atomic_store_n(&ring->page->data_tail, ring->pos, __ATOMIC_RELEASE);
 }

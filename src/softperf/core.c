@@ -30,8 +30,9 @@ int core_new(const struct core_options *options, struct core **ret_core)
 	core->now_ns = core->mono_ns = options->start_ns;
 	core->next_tick_ns = core->mono_ns + 1000000000u / core->options.tick_hz;
 	core->cpus = calloc(options->cpus, sizeof(*core->cpus));
-	core->record = malloc(PERF_RECORD_SIZE_MAX + 1);
-	if (!core->cpus || !core->record) {
+	core->records[0] = malloc(PERF_RECORD_SIZE_MAX + 1);
+	core->records[1] = malloc(PERF_RECORD_SIZE_MAX + 1);
+	if (!core->cpus || !core->records[0] || !core->records[1]) {
 		core_free(core);
 		return -ENOMEM;
 	}
@@ -76,7 +77,8 @@ void core_free(struct core *core)
 			core->pmus[i].free(&core->pmus[i]);
 	tasks_free(core);
 	free(core->cpus);
-	free(core->record);
+	free(core->records[0]);
+	free(core->records[1]);
 	free(core);
 }
 
@@ -326,12 +328,20 @@ void core_execute(struct core *core, int cpu, const struct core_frame *frame)
 	c->frame.user_chain = c->user_chain;
 }
 
+/* While a record is copied the tick waits: it would move events about under the writer. */
+static uint64_t until_tick(const struct core *core)
+{
+	if (core->copying)
+		return CORE_NEVER;
+	return core->next_tick_ns > core->mono_ns ? core->next_tick_ns - core->mono_ns : 0;
+}
+
 static uint64_t time_until_next(struct core *core, uint64_t most)
 {
 	uint64_t least = most;
 
-	if (core->next_tick_ns - core->mono_ns < least)
-		least = core->next_tick_ns - core->mono_ns;
+	if (until_tick(core) < least)
+		least = until_tick(core);
 	for (uint32_t i = 0; i < core->pmu_count; i++)
 		for (uint32_t cpu = 0; core->pmus[i].until && cpu < core->options.cpus; cpu++) {
 			uint64_t ns = core->pmus[i].until(&core->pmus[i], (int)cpu);
@@ -340,6 +350,19 @@ static uint64_t time_until_next(struct core *core, uint64_t most)
 				least = ns;
 		}
 	return least;
+}
+
+static void interrupts(struct core *core)
+{
+	for (uint32_t i = 0; i < core->pmu_count; i++)
+		for (uint32_t cpu = 0; core->pmus[i].until && cpu < core->options.cpus; cpu++)
+			if (!core->pmus[i].until(&core->pmus[i], (int)cpu))
+				core->pmus[i].interrupt(&core->pmus[i], (int)cpu);
+	if (until_tick(core))
+		return;
+	core->next_tick_ns += 1000000000u / core->options.tick_hz;
+	for (uint32_t cpu = 0; cpu < core->options.cpus; cpu++)
+		core_tick(core, (int)cpu);
 }
 
 static void step(struct core *core, uint64_t ns)
@@ -352,15 +375,9 @@ static void step(struct core *core, uint64_t ns)
 	for (uint32_t i = 0; i < core->pmu_count; i++)
 		for (uint32_t cpu = 0; core->pmus[i].advance && cpu < core->options.cpus; cpu++)
 			core->pmus[i].advance(&core->pmus[i], (int)cpu, ns);
-	for (uint32_t i = 0; i < core->pmu_count; i++)
-		for (uint32_t cpu = 0; core->pmus[i].until && cpu < core->options.cpus; cpu++)
-			if (!core->pmus[i].until(&core->pmus[i], (int)cpu))
-				core->pmus[i].interrupt(&core->pmus[i], (int)cpu);
-	if (core->mono_ns < core->next_tick_ns)
-		return;
-	core->next_tick_ns += 1000000000u / core->options.tick_hz;
-	for (uint32_t cpu = 0; cpu < core->options.cpus; cpu++)
-		core_tick(core, (int)cpu);
+	core->in_interrupt = true;
+	interrupts(core);
+	core->in_interrupt = false;
 }
 
 void core_advance(struct core *core, uint64_t ns)

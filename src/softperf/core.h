@@ -151,6 +151,9 @@ struct core_options {
 	uint32_t tick_hz;	  /* 0: 250 */
 	uint64_t max_sample_rate; /* kernel.perf_event_max_sample_rate; 0: 100,000 */
 	uint64_t start_ns;
+	/* A record that is not written by an interrupt takes so long to copy: interrupts come
+	 * in the middle of it. */
+	uint64_t copy_ns;
 	core_trace_fn trace; /* NULL: silent */
 	void *trace_ctx;
 };
@@ -176,9 +179,11 @@ struct core {
 	struct core_task *tasks;
 	uint32_t task_count;
 	uint64_t last_id;
-	uint64_t samples; /* ever written */
-	uint64_t busy_ns; /* of all CPUs that had a task */
-	uint8_t *record;  /* PERF_RECORD_SIZE_MAX + 1 */
+	uint64_t samples;	   /* ever written */
+	uint64_t busy_ns;	   /* of all CPUs that had a task */
+	bool in_interrupt;	   /* a PMU's handler, or the tick */
+	struct core_ring *copying; /* a record of this ring is copied, and copy_ns passes */
+	uint8_t *records[2]; /* PERF_RECORD_SIZE_MAX + 1 each: that, and what interrupts it */
 };
 
 int core_new(const struct core_options *options, struct core **ret_core);

@@ -23,13 +23,32 @@ static struct core_event *root_of(struct core_event *event)
 	return event->parent ? event->parent : event;
 }
 
+/* Copying takes time, in which a PMU may interrupt and write a record of its own. */
+static void copy(struct core_event *event, const uint8_t *bytes, size_t size,
+	struct ringwriter_record *reserved)
+{
+	struct core *core = event->core;
+
+	if (core->options.copy_ns && !core->in_interrupt && !core->copying) {
+		core->copying = root_of(event)->ring;
+		core_advance(core, core->options.copy_ns);
+		core->copying = NULL;
+	}
+	ringwriter_put(reserved, bytes, size);
+	ringwriter_commit(reserved);
+}
+
 static void emit(struct core_event *event, struct wick_record *record)
 {
 	struct core_event *root = root_of(event);
 	struct core *core = event->core;
-	uint32_t wakeup_events =
-		root->attr.flags & ATTR_WATERMARK ? 0 : root->attr.wakeup_events;
+	struct ringwriter_speaker speaker = {.id = root->id,
+		.layout = &event->layout,
+		.wakeup_events =
+			root->attr.flags & ATTR_WATERMARK ? 0 : root->attr.wakeup_events};
 	const char *name = wick_record_type_name(record->type);
+	uint8_t *bytes = core->records[core->copying != NULL];
+	struct ringwriter_record reserved;
 	struct ringwriter *writer;
 	uint64_t wakeups;
 	int size;
@@ -37,19 +56,24 @@ static void emit(struct core_event *event, struct wick_record *record)
 	if (!root->ring)
 		return;
 	writer = root->ring->writer;
-	size = record_encode(&event->layout, record, core->record, PERF_RECORD_SIZE_MAX + 1);
+	size = record_encode(&event->layout, record, bytes, PERF_RECORD_SIZE_MAX + 1);
 	if (size < 0)
 		return;
 	core_trace(core, "prepare", "%s: the attr makes it %d bytes", name, size);
 	wakeups = ringwriter_wakeups(writer);
-	ringwriter_speaker(writer, root->id, &event->layout, wakeup_events);
-	if (ringwriter_write(writer, core->record, (size_t)size) < 0) {
+	if (ringwriter_reserve(writer, &speaker, (size_t)size, &record->id, &reserved) < 0) {
 		root->lost++;
 		core_trace(core, "reserve", "no room between data_head and data_tail: lost");
 		return;
 	}
 	core_trace(core, "reserve", "there is room behind data_head");
-	core_trace(core, "write", "%s copied; data_head moves past it, with release", name);
+	copy(event, bytes, (size_t)size, &reserved);
+	core_trace(core, "write",
+		core->copying == root->ring
+			? "%s copied; data_head stays: the record that was interrupted "
+			  "lies in front"
+			: "%s copied; data_head moves past it, with release",
+		name);
 	if (ringwriter_wakeups(writer) != wakeups)
 		core_trace(
 			core, "wakeup", "data_head passed the watermark: poll() will return");

@@ -5,10 +5,13 @@
  *     | metadata page |  data page 0 .. 2^n - 1  |
  *
  * One thread writes a ring, one reads it; nothing is locked and, once the ring is there,
- * nothing is allocated, so a signal handler may write. When there is no room the record is
- * dropped and counted; the count goes out as a LOST record in front of the next record that
- * fits, as the kernel does it. What is lost at the very end shows in ringwriter_lost_total()
- * only.
+ * nothing is allocated, so a signal handler may write, also in the middle of a record that its
+ * thread is writing: as an interrupt of the kernel does, it reserves what lies behind and is
+ * done first, and the reader sees both when the outermost record is committed.
+ *
+ * When there is no room the record is dropped and counted; the count goes out as a LOST record
+ * in front of the next record that fits, as the kernel does it. What is lost at the very end
+ * shows in ringwriter_lost_total() only.
  */
 #pragma once
 
@@ -35,20 +38,32 @@ void ringwriter_free(struct ringwriter *writer);
 int ringwriter_fd(const struct ringwriter *writer);
 int ringwriter_wakeup_fd(const struct ringwriter *writer);
 
+/* Whose record it is, where several events share a ring: for LOST and the wakeups. */
+struct ringwriter_speaker {
+	uint64_t id;
+	const struct wick_layout *layout;
+	uint32_t wakeup_events;
+};
+
+/* A record on its way (struct perf_output_handle). */
+struct ringwriter_record {
+	struct ringwriter *writer;
+	uint64_t at;	 /* where the next byte goes */
+	uint64_t wakeup; /* the writer's, before this record */
+	uint32_t wakeup_events;
+	bool first_bytes; /* the next put holds the record's header */
+};
+
 /*
  * Reserves room for a record of `size` bytes (a multiple of 8, 8 to 65,528), and for a LOST in
- * front of it where one is owed: `now` fills its trailer. Then put the bytes, piece by piece,
- * and commit: the reader sees the record from then on. -ENOSPC: dropped and counted; do not
- * commit.
+ * front of it where one is owed: `now` fills its trailer. `speaker` NULL: as the options said.
+ * Then put the bytes, piece by piece, and commit, each record that was reserved in between
+ * before it: the reader sees them from then on. -ENOSPC: dropped and counted; do not commit.
  */
-int ringwriter_reserve(
-	struct ringwriter *writer, size_t size, const struct wick_sample_id *now);
-void ringwriter_put(struct ringwriter *writer, const void *bytes, size_t len);
-void ringwriter_commit(struct ringwriter *writer);
-
-/* Several events share a ring: the one that writes next, in place of what the options said. */
-void ringwriter_speaker(struct ringwriter *writer, uint64_t id,
-	const struct wick_layout *layout, uint32_t wakeup_events);
+int ringwriter_reserve(struct ringwriter *writer, const struct ringwriter_speaker *speaker,
+	size_t size, const struct wick_sample_id *now, struct ringwriter_record *ret_record);
+void ringwriter_put(struct ringwriter_record *record, const void *bytes, size_t len);
+void ringwriter_commit(struct ringwriter_record *record);
 
 /* While a ring is paused nothing is written; what would have been counts as lost. */
 void ringwriter_pause(struct ringwriter *writer, bool paused);
