@@ -90,6 +90,25 @@ int fd_pwrite_all(int fd, const void *bytes, size_t len, off_t offset)
 	return 0;
 }
 
+int64_t fd_pread_all(int fd, void *ret_bytes, size_t len, off_t offset)
+{
+	char *to = ret_bytes;
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t got = pread(fd, to + done, len - done, offset + (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		done += (size_t)got;
+	}
+	return (int64_t)done;
+}
+
 static int digit_value(char c)
 {
 	if (c >= '0' && c <= '9')

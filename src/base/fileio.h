@@ -19,6 +19,10 @@ int file_read_number(int dirfd, const char *path, int64_t *ret_value);
 int fd_write_all(int fd, const void *bytes, size_t len);
 int fd_pwrite_all(int fd, const void *bytes, size_t len, off_t offset);
 
+/* What is there of [offset, offset + len): fewer bytes only where the file ends. Or a negative
+ * errno. */
+int64_t fd_pread_all(int fd, void *ret_bytes, size_t len, off_t offset);
+
 /*
  * A decimal or 0x number that is the whole of `len` bytes of text; strict, unlike strtoull.
  * 0, -EINVAL or -ERANGE.

@@ -453,6 +453,25 @@ int cfi_open(const struct elf *elf, size_t limit, struct cfi **ret_cfi)
 	return 0;
 }
 
+int cfi_open_bare(const struct cfi_bare *bare, struct cfi **ret_cfi)
+{
+	struct cfi *cfi = calloc(1, sizeof(*cfi));
+
+	if (!cfi)
+		return -ENOMEM;
+	cfi->eh = (struct cfi_section){
+		.blob = {.bytes = bare->bytes, .len = bare->len},
+		.vaddr = bare->vaddr,
+		.eh = true,
+		.is64 = true,
+		.swap = bare->swap,
+		.machine = bare->machine,
+	};
+	cfi->has_eh = true;
+	*ret_cfi = cfi;
+	return 0;
+}
+
 void cfi_free(struct cfi *cfi)
 {
 	if (!cfi)

@@ -61,6 +61,18 @@ struct cfi;
  * `limit`. -ENOMEM, -ENODATA, -EIO, -EBADMSG.
  */
 int cfi_open(const struct elf *elf, size_t limit, struct cfi **ret_cfi);
+
+/* A bare .eh_frame that lies at an address of its own, for 64-bit code. */
+struct cfi_bare {
+	const void *bytes; /* the caller's; must live as long as the cfi */
+	size_t len;
+	uint64_t vaddr; /* of the first byte: what pointers that are relative to it count from */
+	uint16_t machine;
+	bool swap; /* of the other byte order */
+};
+
+/* 0 or -ENOMEM. */
+int cfi_open_bare(const struct cfi_bare *bare, struct cfi **ret_cfi);
 void cfi_free(struct cfi *cfi); /* NULL is fine */
 
 /* Memory held, in bytes. */

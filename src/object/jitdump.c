@@ -9,16 +9,13 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "object/jitdump_format.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	MAGIC = 0x4A695444,
-	HEADER_SIZE = 40,
-	PREFIX_SIZE = 16,
-	FLAG_ARCH_TIME = 1,
 	/* What overlaps beyond reason costs this many steps, and then nothing ends any more. */
 	STEPS_MOST = 64 << 20,
 	V8_SHIFT = 0x40,
@@ -26,8 +23,6 @@ enum {
 
 /* Moved functions have no bytes of their own: their keys begin here. */
 #define MOVED_KEYS (1ull << 40)
-
-enum record_id { LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO };
 
 struct reading {
 	struct jitdump *dump;
@@ -70,9 +65,9 @@ static int read_header(struct jitdump *dump, struct bytes *b)
 	uint32_t size, flags;
 	uint32_t magic = bytes_u32(b);
 
-	if (magic == __builtin_bswap32(MAGIC))
+	if (magic == __builtin_bswap32(JITDUMP_MAGIC))
 		b->swap = dump->swapped = true;
-	else if (magic != MAGIC)
+	else if (magic != JITDUMP_MAGIC)
 		return -EBADMSG;
 	dump->version = bytes_u32(b);
 	size = bytes_u32(b);
@@ -81,12 +76,12 @@ static int read_header(struct jitdump *dump, struct bytes *b)
 	dump->pid = bytes_u32(b);
 	dump->time_ns = bytes_u64(b);
 	flags = (uint32_t)bytes_u64(b);
-	dump->arch_time = flags & FLAG_ARCH_TIME;
-	if (b->bad || size < HEADER_SIZE)
+	dump->arch_time = flags & JITDUMP_FLAG_ARCH_TIME;
+	if (b->bad || size < JITDUMP_HEADER_SIZE)
 		return -EBADMSG;
 	if (dump->version != 1 && dump->version != 2)
 		return -ENOTSUP;
-	bytes_skip(b, size - HEADER_SIZE);
+	bytes_skip(b, size - JITDUMP_HEADER_SIZE);
 	return b->bad ? -EBADMSG : 0;
 }
 
@@ -267,16 +262,16 @@ static int read_debug_info(struct reading *r, struct bytes *b)
 static int read_record(struct reading *r, uint32_t id, uint64_t time_ns, struct bytes *b)
 {
 	switch (id) {
-	case LOAD:
+	case JITDUMP_LOAD:
 		return read_load(r, b, time_ns);
-	case MOVE:
+	case JITDUMP_MOVE:
 		return read_move(r, b, time_ns);
-	case DEBUG_INFO:
+	case JITDUMP_DEBUG_INFO:
 		return read_debug_info(r, b);
-	case CLOSE:
+	case JITDUMP_CLOSE:
 		r->dump->closed = true;
 		return 0;
-	case UNWINDING_INFO:
+	case JITDUMP_UNWINDING_INFO:
 		r->dump->unwinding_infos++;
 		return 0;
 	default:
@@ -296,16 +291,16 @@ static int read_records(struct reading *r, struct bytes *b)
 		const uint8_t *body;
 		struct bytes record;
 
-		if (b->bad || size < PREFIX_SIZE) {
+		if (b->bad || size < JITDUMP_PREFIX_SIZE) {
 			dump->cut = true;
 			break;
 		}
-		body = bytes_take(b, size - PREFIX_SIZE);
+		body = bytes_take(b, size - JITDUMP_PREFIX_SIZE);
 		if (!body) {
 			dump->cut = true;
 			break;
 		}
-		record = bytes_of(body, size - PREFIX_SIZE);
+		record = bytes_of(body, size - JITDUMP_PREFIX_SIZE);
 		record.swap = b->swap;
 		rc = read_record(r, id, time_ns, &record);
 	}

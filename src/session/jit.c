@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/fileio.h"
 #include "object/demangle.h"
 #include "object/jitdump.h"
 
@@ -22,9 +23,11 @@ void jit_init(struct jit *jit)
 
 void jit_done(struct jit *jit)
 {
-	for (uint32_t i = 0; i < jit->dump_count; i++)
+	for (uint32_t i = 0; i < jit->dump_count; i++) {
+		jitcfi_free(jit->dumps[i].frames);
 		if (jit->dumps[i].fd >= 0)
 			close(jit->dumps[i].fd);
+	}
 	codes_done(&jit->own);
 	*jit = (struct jit){.dump_count = 0};
 }
@@ -37,17 +40,20 @@ void jit_bring(struct jit *jit, struct codes *codes)
 	jit->brought = true;
 }
 
-static bool has_dump(const struct jit *jit, int32_t pid)
+/* A process that calls exec, and a pid that is used again, may have several. */
+static bool has_dump(const struct jit *jit, int32_t pid, const char *path)
 {
 	for (uint32_t i = 0; i < jit->dump_count; i++)
-		if (jit->dumps[i].pid == pid)
+		if (jit->dumps[i].pid == pid &&
+			!strcmp(strings_get(&jit->own.strings, jit->dumps[i].path), path))
 			return true;
 	return false;
 }
 
 bool jit_wants(const struct jit *jit, int32_t pid, const char *path)
 {
-	return !jit->brought && jitdump_is_name(path) && !has_dump(jit, pid);
+	return (!jit->brought || jit->unwinds) && jitdump_is_name(path) &&
+	       !has_dump(jit, pid, path);
 }
 
 void jit_add(struct jit *jit, int32_t pid, const char *path, int fd)
@@ -62,6 +68,8 @@ void jit_add(struct jit *jit, int32_t pid, const char *path, int fd)
 		close(fd);
 		return;
 	}
+	if (jit->unwinds)
+		jitcfi_new(fd, &dump.frames); /* without memory: without */
 	jit->dumps[jit->dump_count++] = dump;
 }
 
@@ -182,24 +190,22 @@ static int add_codes(struct jit *jit, const struct jit_dump *from, const struct 
 static int read_file(int fd, struct strbuf *bytes)
 {
 	struct stat st;
-	off_t at = 0;
-	ssize_t got = 1;
+	int64_t got;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 		(uint64_t)st.st_size > JITDUMP_BYTES_MAX)
 		return -EFBIG;
 	if (!strbuf_reserve(bytes, (size_t)st.st_size))
 		return -ENOMEM;
-	while (at < st.st_size && got > 0) {
-		got = pread(fd, bytes->text + at, (size_t)(st.st_size - at), at);
-		at += got > 0 ? got : 0;
-	}
-	bytes->len = (size_t)at;
+	got = fd_pread_all(fd, bytes->text, (size_t)st.st_size, 0);
+	if (got < 0)
+		return (int)got;
+	bytes->len = (size_t)got;
 	return 0;
 }
 
 static int dump_read(
-	struct jit *jit, const struct jit_dump *from, const struct profile *sampled)
+	struct jit *jit, struct jit_dump *from, const struct profile *sampled)
 {
 	cleanup_with(strbuf_done) struct strbuf bytes = {0};
 	struct wanted wanted = {.addrs = NULL};
@@ -208,10 +214,12 @@ static int dump_read(
 
 	if (rc == 0 && (wanted.all || wanted.count)) {
 		rc = read_file(from->fd, &bytes);
+		jit->unreadable += rc < 0;
 		if (rc == 0)
 			rc = jitdump_parse(strbuf_text(&bytes), bytes.len, &dump);
 		if (rc == 0) {
 			jit->torn += dump.cut;
+			from->machine = (uint16_t)dump.machine;
 			rc = add_codes(jit, from, &dump, &wanted);
 			jitdump_done(&dump);
 		}
@@ -227,11 +235,73 @@ int jit_read(struct jit *jit, const struct profile *sampled)
 	for (uint32_t i = 0; rc == 0 && i < jit->dump_count; i++) {
 		struct jit_dump *dump = &jit->dumps[i];
 
-		if (dump->fd < 0)
+		if (dump->read || jit->brought)
 			continue;
 		rc = dump_read(jit, dump, sampled);
-		close(dump->fd);
-		dump->fd = -1;
+		dump->read = true;
+	}
+	return rc;
+}
+
+int jit_code(const struct jit *jit, const struct profile *profile, uint32_t module,
+	uint64_t key, uint32_t size, uint8_t **ret_bytes, uint16_t *ret_machine)
+{
+	const struct module *of = &profile->modules[module];
+	const char *path = profile_text(profile, of->path);
+	cleanup_free uint8_t *bytes = malloc(size + 1u);
+	int rc = -ENOENT;
+
+	if (!bytes)
+		return -ENOMEM;
+	for (uint32_t i = 0; rc < 0 && of->kind == MODULE_ANON && i < jit->dump_count; i++) {
+		const struct jit_dump *dump = &jit->dumps[i];
+
+		if (dump->pid != of->pid || !dump->machine || key > INT64_MAX ||
+			strcmp(strings_get(&jit->own.strings, dump->path), path) != 0 ||
+			fd_pread_all(dump->fd, bytes, size, (off_t)key) != (int64_t)size)
+			continue;
+		*ret_machine = dump->machine;
+		rc = 0;
+	}
+	if (rc == 0)
+		*ret_bytes = take_ptr(&bytes);
+	return rc;
+}
+
+/* ---- unwinding */
+
+int jit_update(struct jit *jit, int32_t pid)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc >= 0 && i < jit->dump_count; i++) {
+		struct jit_dump *dump = &jit->dumps[i];
+
+		if (dump->pid != pid || !dump->frames)
+			continue;
+		if (jitcfi_update(dump->frames) < 0)
+			return -ENOMEM;
+		if (!dump->has_frames && jitcfi_count(dump->frames)) {
+			dump->has_frames = true;
+			rc = 1;
+		}
+	}
+	return rc;
+}
+
+int jit_row(struct jit *jit, int32_t pid, uint16_t machine, uint64_t addr, uint64_t time_ns,
+	struct cfi_row *ret_row)
+{
+	int rc = -ENODATA;
+
+	for (uint32_t i = 0; i < jit->dump_count && rc != 0; i++) {
+		struct jit_dump *dump = &jit->dumps[i];
+
+		if (dump->pid != pid || !dump->has_frames ||
+			jitcfi_machine(dump->frames) != machine)
+			continue;
+		rc = jitcfi_find(
+			dump->frames, addr, jit->no_time ? UINT64_MAX : time_ns, ret_row);
 	}
 	return rc;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "object/jitcfi.h"
 #include "profile/names.h"
 #include "profile/profile.h"
 #include "target/target.h"
@@ -20,8 +21,12 @@ enum { JIT_DUMPS_MOST = 256 };
 
 struct jit_dump {
 	int32_t pid;
-	int fd;	       /* -1: it has been read */
-	uint32_t path; /* string of the codes */
+	int fd; /* kept for the code in it */
+	uint32_t path;	       /* string of the codes */
+	uint16_t machine;      /* EM_*; 0: not read yet, or no dump */
+	bool read;	       /* its names, as far as they are wanted */
+	struct jitcfi *frames; /* for unwinding; NULL: not asked for */
+	bool has_frames;       /* some of its functions are described */
 };
 
 struct jit {
@@ -30,8 +35,9 @@ struct jit {
 	struct codes own;
 	struct codes *codes; /* `own`, or those that a file brought along */
 	bool brought;
+	bool unwinds; /* the caller's: stacks are unwound, so what dumps say of frames counts */
 	bool no_time; /* the samples' clock is not that of the dumps: what came last counts */
-	uint64_t refused, torn;
+	uint64_t refused, torn, unreadable;
 };
 
 void jit_init(struct jit *jit);
@@ -51,6 +57,28 @@ void jit_add(struct jit *jit, int32_t pid, const char *path, int fd);
  * one of its frames are kept, and of their lines those that are needed. 0 or -ENOMEM.
  */
 int jit_read(struct jit *jit, const struct profile *sampled);
+
+/*
+ * The code of a function of the module that jit_frame() made of a dump: `size` bytes at its
+ * key, to be freed. 0 and *ret_machine (EM_*); -ENOENT: the dump is not here, or not all of the
+ * code is in it; -ENOMEM.
+ */
+int jit_code(const struct jit *jit, const struct profile *profile, uint32_t module,
+	uint64_t key, uint32_t size, uint8_t **ret_bytes, uint16_t *ret_machine);
+
+/*
+ * Reads on what the process's dumps say of the frames of their functions. 1: for the first time
+ * they say something at all; 0, -ENOMEM.
+ */
+int jit_update(struct jit *jit, int32_t pid);
+
+/*
+ * The call frame information of a run-time address at a time, valid until the next call. 0;
+ * -ENOENT: there is none for it, or it is of another machine; -ENODATA: the process's dumps
+ * describe no function (yet); -EBADMSG, -ENOMEM.
+ */
+int jit_row(struct jit *jit, int32_t pid, uint16_t machine, uint64_t addr, uint64_t time_ns,
+	struct cfi_row *ret_row);
 
 /*
  * The frame of a run-time address at a time, with its name: 1; 0: nothing is known of that

@@ -55,11 +55,26 @@ static int row_at(struct walk *walk, struct module *module, uint64_t vaddr)
 	return rc;
 }
 
+/* As unwinder_options.code_row, for code without a file; -ENODATA for everything else. */
+static int row_of_code(struct walk *walk, const struct rule *rule, uint64_t addr)
+{
+	const struct unwinder_options *options = &walk->unwinder->modules.options;
+	const struct target *target = walk->in->target;
+
+	if (!options->code_row || rule->dso == TARGET_NONE ||
+		target->dsos[rule->dso].key.kind != DSO_ANON)
+		return -ENODATA;
+	return options->code_row(
+		options->ctx, target, walk->in->process, addr, &walk->unwinder->row);
+}
+
 int lookup_row(struct walk *walk, const struct rule *rule)
 {
 	struct module *module = module_of(walk, rule);
 	uint64_t vaddr;
 
+	if (rule == &walk->unwinder->passing)
+		return row_of_code(walk, rule, walk->pc - !walk->exact);
 	if (!module || !vaddr_of(module, rule, walk->pc - !walk->exact, &vaddr))
 		return -ENOENT;
 	return row_at(walk, module, vaddr);
@@ -187,6 +202,23 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 		rule_by_code(walk, module, rule, vaddr + !exact, exact);
 }
 
+/*
+ * Code that was compiled while the program ran, where somebody knows such code: as its compiler
+ * says, else as it reads. False: nobody does.
+ */
+static bool rule_make_passing(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
+{
+	int rc = row_of_code(walk, rule, pc - !exact);
+
+	if (rc == -ENODATA)
+		return false;
+	if (rc == 0)
+		rule->kind = RULE_SLOW;
+	else
+		rule_make(walk, rule, pc, exact);
+	return true;
+}
+
 /* Not in the cache as it is: look at the mappings, and work it out if need be. */
 static struct rule *rule_fetch(struct walk *walk, struct rule *set, uint64_t pc, bool exact)
 {
@@ -211,10 +243,14 @@ static struct rule *rule_fetch(struct walk *walk, struct rule *set, uint64_t pc,
 		}
 	}
 	u->stats.misses++;
+	u->passing = (struct rule){
+		.key = key, .bias = bias, .generation = generation, .dso = dso};
+	if (rule_make_passing(walk, &u->passing, pc, exact))
+		return &u->passing;
 	/* The one that was worked out last goes on for another while. */
 	for (unsigned i = RULE_WAYS - 1; i > 0; i--)
 		set[i] = set[i - 1];
-	set[0] = (struct rule){.key = key, .bias = bias, .generation = generation, .dso = dso};
+	set[0] = u->passing;
 	if (dso == TARGET_NONE)
 		set[0].kind = RULE_UNMAPPED;
 	else

@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include "object/cfi.h"
 #include "object/elf.h"
 #include "profile/quality.h"
 #include "target/target.h"
@@ -50,6 +51,14 @@ struct unwinder_options {
 	int (*open_module)(
 		void *ctx, const struct target *target, uint32_t dso, struct elf *ret_elf);
 	void (*close_module)(void *ctx, uint32_t dso, struct elf *elf); /* NULL: elf_close() */
+	/*
+	 * The row for code of a DSO_ANON (compiled while the program ran), at its run-time
+	 * address; valid until the next call. 0; -ENOENT: it has none now, ask again next time;
+	 * -ENODATA: the process has none at all, which is remembered until unwinder_forget().
+	 * NULL: never any.
+	 */
+	int (*code_row)(void *ctx, const struct target *target, uint32_t process, uint64_t addr,
+		struct cfi_row *ret_row);
 	void *ctx;
 	/*
 	 * Memory for the tables of all modules; the least recently used go first. A file whose

@@ -20,6 +20,7 @@ struct unwinder {
 	struct cfi_row row; /* of the look-up at hand: large */
 	struct memory memory;
 	struct link links[LINKS];
+	struct rule passing; /* of code that may be another soon: not remembered */
 	struct rule rules[RULES];
 };
 
