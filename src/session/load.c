@@ -324,6 +324,7 @@ static int load_stacks(struct load *load, struct apply_options *apply)
 	if (apply->stored_stops || arch < 0)
 		return 0;
 	options.arch = (enum unwind_arch)arch;
+	load->jit.unwinds = true;
 	rc = stacks_new(&options, &load->stacks);
 	apply->stacks = load->stacks;
 	return rc;
@@ -335,7 +336,6 @@ static bool is_monotonic(const struct perfdata_info *info)
 	return info->event_count && (info->events[0].attr.flags & ATTR_USE_CLOCKID) &&
 	       info->events[0].attr.clockid == CLOCK_MONOTONIC;
 }
-	load->jit.unwinds = true;
 
 static int load_start(struct load *load)
 {
@@ -445,33 +445,6 @@ static int load_finish(struct load *load)
 		rc = load_quality(load);
 	quality_from_attr(load);
 	load_header(load);
-/* What the file brought along, then what is missing. Code that is damaged is done without. */
-static int load_excerpts(struct load *load)
-{
-	cleanup_with(self_counts_done) struct self_counts self = {0};
-	const struct perfdata_features *features = load->info->features;
-	struct profile *profile = &load->out->profile;
-	struct gather gather = {.symbolizer = load->symbolizer,
-		.profile = profile,
-		.jit = &load->jit,
-		.self = &self,
-		.wants = load->options->wants_code,
-		.ctx = load->options->code_ctx};
-	struct error why = {.text = ""};
-	int rc = 0;
-
-	if (features && features->code_bytes)
-		rc = excerpts_read(features->code, features->code_bytes, profile,
-			&load->out->excerpts, &why);
-	if (rc < 0 && rc != -ENOMEM) {
-		quality_note(&profile->quality, why.text);
-		rc = 0;
-	}
-	if (rc == 0)
-		rc = self_counts_of(&self, profile);
-	return rc < 0 ? rc : gather_code(&gather, &load->out->excerpts);
-}
-
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;
 	for (uint32_t i = 0; rc >= 0 && load->names && i < load->out->profile.frame_count; i++)
@@ -496,7 +469,7 @@ static int load_excerpts(struct load *load)
 		rc = hints_add(&load->out->profile);
 	if (rc >= 0 && load->options->copy_to)
 		rc = embed_copy(load->options->path, load->options->copy_to, load->symbolizer,
-			&load->out->profile, load->jit.codes, &load->out->excerpts, load->err);
+			&load->out->profile, load->jit.codes, load->err);
 	return rc < 0 ? rc : 0;
 }
 

@@ -45,16 +45,6 @@ static int recorder_sink(void *ctx, const void *record, uint32_t size)
 	return rc < 0 || r->rewritten ? rc : recorder_write(r, record, size);
 }
 
-/* Rings that fill faster than they are read get less of each stack. */
-static void recorder_pressure(void *ctx, const struct pressure *pressure)
-{
-	struct recorder *r = ctx;
-
-	stacks_set_effort(r->stacks,
-		strain_update(
-			&r->strain, pressure, quality_of(r)->lost, recorder_now_ns()));
-}
-
 static void recorder_need_process(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns)
 {
 	struct recorder *r = ctx;
@@ -205,7 +195,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.map_folder = recorder_map_folder,
 		.ctx = r,
 	};
-	char cache[CACHE_DIR_ROOM], debug_cache[DOWNLOADS_DIR_ROOM];
+	char cache[CACHE_DIR_ROOM];
 	struct perf_limits limits;
 	struct apply_options apply = {
 		.target = &r->target,
@@ -217,7 +207,6 @@ int recorder_make_pipeline(struct recorder *r)
 		.ctx = r,
 		.count_only = true,
 		.counted_frames_most = r->options->no_embed ? 0 : EMBED_FRAMES_MOST,
-		.self = r->options->no_embed ? NULL : &r->self,
 	};
 	uint32_t id_count;
 	int rc;
@@ -234,7 +223,6 @@ int recorder_make_pipeline(struct recorder *r)
 		.ctx = r,
 	};
 	symbols.kernel_cache = cache_dir(cache);
-	symbols.debug_cache = downloads_dir(debug_cache);
 	keep_init(&r->keep, &r->proc, &r->target);
 	jit_init(&r->jit);
 	r->jit.no_time = capture_clock(capture) != CLOCK_MONOTONIC;
@@ -245,8 +233,6 @@ int recorder_make_pipeline(struct recorder *r)
 		rc = apply_new(&apply, &r->apply);
 	if (rc == 0)
 		rc = pump_init(&r->pump, r->targets.capture, recorder_sink, r);
-	if (rc == 0 && r->stacks)
-		r->pump.on_pressure = recorder_pressure;
 	if (rc == 0 && !r->events.specs[0].exclude_kernel)
 		rc = synth_kernel(&r->synth);
 	if (rc == 0)

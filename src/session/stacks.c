@@ -12,9 +12,7 @@
 
 #include "abi/perf_abi.h"
 #include "base/cleanup.h"
-#include "session/fpchain.h"
 #include "session/jit.h"
-#include "session/sampled_regs.h"
 #include "symbolize/vdso_image.h"
 
 #include <elf.h>
@@ -42,9 +40,7 @@ struct stacks {
 	void *late;
 	int32_t pid;  /* of the sample at hand, for read_memory */
 	uint64_t time_ns; /* and its time */
-	bool no_late; /* there is no live process, or no such system call */
-	int32_t refused[REFUSED_PIDS]; /* processes that may not be read, by pid */
-	enum effort effort;
+	bool no_late; /* refused once: this is not permitted here */
 	struct stacks_stats stats;
 };
 
@@ -142,28 +138,6 @@ static void module_close(void *ctx, uint32_t dso, struct elf *elf)
 int stacks_new(const struct stacks_options *options, struct stacks **ret_stacks)
 {
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
-/* unwinder_options.code_row */
-static int code_row(void *ctx, const struct target *target, uint32_t process, uint64_t addr,
-	struct cfi_row *ret_row)
-{
-	const struct stacks *stacks = ctx;
-	uint16_t machine = stacks->options.arch == UNWIND_X86_64 ? EM_X86_64 : EM_AARCH64;
-
-	return jit_row(stacks->options.jit, target->processes[process].pid, machine, addr,
-		stacks->time_ns, ret_row);
-}
-
-/* The first time that a compiler describes its frames: what was worked out without goes. */
-static void code_forget(struct stacks *stacks, int32_t pid)
-{
-	const struct target *target = stacks->options.target;
-
-	for (uint32_t i = 0; i < target->dso_count; i++)
-		if (target->dsos[i].key.kind == DSO_ANON &&
-			target->dsos[i].key.anon_pid == (uint32_t)pid)
-			unwinder_forget(stacks->unwinder, i);
-}
-
 	struct unwinder_options unwinder = {
 		.open_module = module_open, .close_module = module_close, .ctx = stacks};
 	int rc = -ENOMEM;
@@ -171,11 +145,11 @@ static void code_forget(struct stacks *stacks, int32_t pid)
 	if (stacks) {
 		stacks->options = *options;
 		stacks->no_late = !options->proc;
+		if (options->jit)
+			unwinder.code_row = code_row;
 		rc = unwinder_new(&unwinder, &stacks->unwinder);
 	}
 	if (rc < 0) {
-		if (options->jit)
-			unwinder.code_row = code_row;
 		stacks_free(stacks);
 		return rc;
 	}
@@ -373,25 +347,13 @@ enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	}
 	stacks->pid = (int32_t)record->id.pid;
 	stacks->time_ns = record->id.time;
-	if (between_programs(stacks, &input, record)) {
-		/* no user part */
-	} else if (sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_32) {
-		n = leaf_part(stacks, n, &input);
-		stop = STOP_NO_CFI;
-	} else if (stacks->effort == EFFORT_POINTERS) {
-		n = pointers_part(stacks, n, &input);
-		stop = stop_of_copy(&input, STOP_BEHIND);
-		stacks->stats.by_pointers += stop == STOP_BEHIND;
-	} else {
-		if (stacks->options.jit && jit_update(stacks->options.jit, stacks->pid) > 0)
-			code_forget(stacks, stacks->pid);
-		stop = stacks->effort == EFFORT_FULL
-			       ? unwind_fully(stacks, &input, &result)
-			       : unwind_shortly(stacks, &input, &result);
-		stop = stop_of_copy(&input, stop);
-		stats_count(stacks, &result);
-		n = user_part(stacks, n, &result);
-	}
+	if (stacks->options.jit && jit_update(stacks->options.jit, stacks->pid) > 0)
+		code_forget(stacks, stacks->pid);
+	unwind_run(stacks->unwinder, &input, &result);
+	if (result.stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
+		unwind_late(stacks, &input, &result);
+	stats_count(stacks, &result);
+	n = user_part(stacks, n, &result);
 	*ret_chain = (struct wick_words){stacks->chain, n};
 	return result.stop == STOP_ROOT && result.late ? STOP_LATE : result.stop;
 }

@@ -8,7 +8,6 @@
 #include "proc/pins.h"
 #include "proc/proc.h"
 #include "profile/quality.h"
-#include "session/strain.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 #include "wick/record.h"
@@ -50,12 +49,8 @@ uint64_t stacks_regs(int arch);
 enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	const struct wick_record *record, struct wick_words *ret_chain);
 
-/* While the recorder does not keep up: less of each stack (STOP_BEHIND). */
-void stacks_set_effort(struct stacks *stacks, enum effort effort);
-
 struct stacks_stats {
 	struct unwind_stats unwind;
-	uint64_t by_pointers; /* stacks, at EFFORT_POINTERS */
 	uint64_t late, late_refused; /* stacks that were read late: completed so, or changed
 					meanwhile */
 	uint64_t frames[UNWIND_HOW_COUNT];
