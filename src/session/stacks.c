@@ -135,6 +135,28 @@ static void module_close(void *ctx, uint32_t dso, struct elf *elf)
 	free(image);
 }
 
+/* unwinder_options.code_row */
+static int code_row(void *ctx, const struct target *target, uint32_t process, uint64_t addr,
+	struct cfi_row *ret_row)
+{
+	const struct stacks *stacks = ctx;
+	uint16_t machine = stacks->options.arch == UNWIND_X86_64 ? EM_X86_64 : EM_AARCH64;
+
+	return jit_row(stacks->options.jit, target->processes[process].pid, machine, addr,
+		stacks->time_ns, ret_row);
+}
+
+/* The first time that a compiler describes its frames: what was worked out without goes. */
+static void code_forget(struct stacks *stacks, int32_t pid)
+{
+	const struct target *target = stacks->options.target;
+
+	for (uint32_t i = 0; i < target->dso_count; i++)
+		if (target->dsos[i].key.kind == DSO_ANON &&
+			target->dsos[i].key.anon_pid == (uint32_t)pid)
+			unwinder_forget(stacks->unwinder, i);
+}
+
 int stacks_new(const struct stacks_options *options, struct stacks **ret_stacks)
 {
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
