@@ -7,6 +7,7 @@
  * The header's offsets count from the header. Entries are offsets from textStart since 1.18,
  * addresses before. In position-independent files textStart is written by a relocation; the
  * file may hold 0 there: then the relocation is looked for, and at last .text is believed.
+ * Since 1.26 the header holds 0 always, and .go.module tells.
  *
  * The table is found by its section's name; else, in files that lost their section names or
  * keep it in .data.rel.ro, by a header that makes sense.
@@ -27,6 +28,7 @@ enum {
 	FUNCTIONS_MAX = 1 << 24,
 	STEPS_MAX = 1 << 20, /* of one pcsp sequence */
 	RELOCATIONS_MAX = 64 << 20,
+	MODULE_MAX = 1 << 20,
 };
 
 enum version { GO_12, GO_116, GO_118, GO_120 };
@@ -138,12 +140,31 @@ static bool relocation_at(const struct elf *elf, uint64_t vaddr, uint64_t *ret_a
 	return false;
 }
 
+/*
+ * Since 1.26 only runtime.moduledata tells, which has a section of its own: it holds a pointer,
+ * six slices, three pointers, then where the text starts.
+ */
+static bool module_text(struct gopclntab *t, const struct elf *elf)
+{
+	const struct elf_section *section = elf_section(elf, ".go.module");
+	uint64_t offset = (1 + 6 * 3 + 3) * (uint64_t)t->ptr_bytes;
+	cleanup_elf_blob struct elf_blob blob = {0};
+	struct bytes b;
+
+	if (!section || elf_load_section(elf, section, MODULE_MAX, &blob) < 0)
+		return false;
+	b = elf_blob_reader(elf, &blob);
+	bytes_skip(&b, offset);
+	t->text = word(t, &b);
+	return (!b.bad && t->text) || relocation_at(elf, section->addr + offset, &t->text);
+}
+
 static void text_find(
 	struct gopclntab *t, const struct elf *elf, uint64_t section_vaddr, uint64_t text_at)
 {
 	const struct elf_section *text = elf_section(elf, ".text");
 
-	if (t->version < GO_118 || t->text)
+	if (t->version < GO_118 || t->text || module_text(t, elf))
 		return;
 	if (!relocation_at(elf, section_vaddr + t->at + text_at, &t->text) && text)
 		t->text = text->addr;
@@ -325,6 +346,42 @@ static int record_find(
 	return record_at(t, base + function, ret_record) ? 0 : -EBADMSG;
 }
 
+/*
+ * Since 1.17 flags say which functions write sp, have no caller or are assembly; a wrapper (for
+ * another calling convention) has the same name and no flag. Before there were no wrappers.
+ */
+static enum go_special special_of(const struct gopclntab *t, const struct function_record *f)
+{
+	static const struct {
+		const char *name;
+		enum go_special special;
+	} known[] = {
+		{"runtime.goexit", GO_FIRST},
+		{"runtime.mstart", GO_FIRST},
+		{"runtime.rt0_go", GO_FIRST},
+		{"runtime.mcall", GO_LEFT},
+		{"runtime.systemstack", GO_SWITCH},
+		{"runtime.asmcgocall", GO_SWITCH},
+		{"runtime.morestack", GO_GROW},
+		{"runtime.gogo", GO_JUMP},
+		{"gogo", GO_JUMP},
+		{"runtime.sigtramp", GO_SIGNAL},
+		{"runtime.cgoSigtramp", GO_SIGNAL},
+		{"runtime.sigreturn", GO_SIGRETURN},
+		{"runtime.sigreturn__sigaction", GO_SIGRETURN},
+	};
+	struct bytes b = reader(t, t->names + f->name);
+	const char *name;
+
+	if (t->version >= GO_118 && !(f->flags & (GO_SP_WRITE | GO_TOP_FRAME | GO_ASM)))
+		return GO_ORDINARY;
+	name = bytes_str(&b);
+	for (size_t i = 0; name && i < ARRAY_LEN(known); i++)
+		if (!strcmp(name, known[i].name))
+			return known[i].special;
+	return GO_ORDINARY;
+}
+
 int gopclntab_find(
 	const struct gopclntab *table, uint64_t vaddr, struct go_function *ret_function)
 {
@@ -337,6 +394,7 @@ int gopclntab_find(
 	f.start = record.start;
 	f.end = record.end;
 	f.flags = record.flags;
+	f.special = special_of(table, &record);
 	if (!record.pcsp) /* assembly that says nothing, C code */
 		return -ENOENT;
 	rc = sp_delta_at(table, table->pctab + record.pcsp, record.start, vaddr, &f.sp_delta);

@@ -14,15 +14,33 @@ struct gopclntab;
 
 /* Bits of go_function.flags, and ids (internal/abi/symtab.go). */
 enum {
-	GO_TOP_FRAME = 1, /* nobody called it */
+	GO_TOP_FRAME = 1, /* nobody called it, or the kernel */
 	GO_SP_WRITE = 2,  /* it sets sp to something else */
 	GO_ASM = 4,
+};
+
+/*
+ * The runtime's functions that leave the stack they were called on. They are told by their
+ * names, which a stripped binary has, too; the ids that stand beside the flags are numbered
+ * anew with nearly every release.
+ */
+enum go_special {
+	GO_ORDINARY,
+	GO_FIRST,  /* a stack begins here: runtime.goexit, mstart, rt0_go */
+	GO_LEFT,   /* runtime.mcall: what it calls on the scheduler's stack never returns */
+	GO_SWITCH, /* runtime.systemstack, asmcgocall: its caller lies on the goroutine's stack
+		    */
+	GO_GROW,   /* runtime.morestack: the same, called before the caller has a frame */
+	GO_JUMP,   /* runtime.gogo: loads another stack's pointer and jumps there */
+	GO_SIGNAL, /* runtime.sigtramp: called by the kernel, returns to ... */
+	GO_SIGRETURN, /* runtime.sigreturn: the signal's frame lies at sp */
 };
 
 struct go_function {
 	uint64_t start, end;
 	uint32_t sp_delta; /* bytes between sp and what sp was at the function's start */
 	uint8_t flags;	   /* 0 before Go 1.17 */
+	enum go_special special;
 };
 
 /* -ENOENT: not a Go binary. -EBADMSG: damaged. -EFBIG: larger than `limit`. -ENOMEM. */

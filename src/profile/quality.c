@@ -353,6 +353,7 @@ const char *quality_stop_name(enum stack_stop stop)
 		[STOP_UNREADABLE] = "memory could not be read",
 		[STOP_DEPTH] = "cut at wick's depth limit",
 		[STOP_LATE] = "root reached, completed late",
+		[STOP_SWITCHED] = "root of Go's system stack reached",
 	};
 
 	return (size_t)stop < ARRAY_LEN(names) ? names[stop] : "unknown";

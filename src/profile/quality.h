@@ -43,8 +43,9 @@ enum stack_stop {
 	STOP_NO_CFI,
 	STOP_BAD_CFI,
 	STOP_UNREADABLE,
-	STOP_DEPTH, /* our own limit */
-	STOP_LATE,  /* complete, but read late from the target and checked */
+	STOP_DEPTH,    /* our own limit */
+	STOP_LATE,     /* complete, but read late from the target and checked */
+	STOP_SWITCHED, /* Go's system stack is complete, the goroutine that went there unread */
 	STOP_COUNT,
 };
 

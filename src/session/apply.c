@@ -173,7 +173,10 @@ static int stack_add(struct apply *apply, enum stack_stop stop, uint32_t *ret_st
 
 	if (stop != STOP_ROOT && stop != STOP_NO_USER && stop != STOP_NO_CHAIN &&
 		stop != STOP_LATE) {
-		snprintf(text, sizeof(text), "[truncated: %s]", quality_stop_name(stop));
+		if (stop == STOP_SWITCHED)
+			snprintf(text, sizeof(text), "[goroutine not read]");
+		else
+			snprintf(text, sizeof(text), "[truncated: %s]", quality_stop_name(stop));
 		rc = profile_marker(apply->profile, text, &marker);
 		if (rc == 0)
 			rc = profile_stack(apply->profile, stack, marker, &stack);

@@ -301,6 +301,15 @@ static void unwind_late(
 	}
 }
 
+/* Another stack than the one of the copy, page by page. */
+static void unwind_elsewhere(
+	struct stacks *stacks, struct unwind_input *input, struct unwind_result *result)
+{
+	input->read_memory = read_memory;
+	input->read_ctx = stacks;
+	unwind_run(stacks->unwinder, input, result);
+}
+
 /* ---- chains */
 
 /* Entries up to the user's marker: what the kernel itself said. */
@@ -374,6 +383,9 @@ enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	unwind_run(stacks->unwinder, &input, &result);
 	if (result.stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
 		unwind_late(stacks, &input, &result);
+	else if ((result.stop == STOP_SWITCHED || result.stop == STOP_UNREADABLE) &&
+		 !stacks->no_late)
+		unwind_elsewhere(stacks, &input, &result);
 	stats_count(stacks, &result);
 	n = user_part(stacks, n, &result);
 	*ret_chain = (struct wick_words){stacks->chain, n};

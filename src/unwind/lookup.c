@@ -161,7 +161,14 @@ static bool rule_by_go(
 	struct gopclntab *go = modules_go(&walk->unwinder->modules, module);
 	struct go_function function;
 
-	if (!go || gopclntab_find(go, vaddr, &function) < 0)
+	if (!go)
+		return false;
+	/* The first instruction of runtime.sigreturn, so the address before is another's. */
+	if (is_sigreturn(walk, module, vaddr + !exact)) {
+		rule->kind = RULE_SIGRETURN;
+		return true;
+	}
+	if (gopclntab_find(go, vaddr, &function) < 0)
 		return false;
 	rule_of_go(walk->arch, &function, exact, rule);
 	return true;
@@ -341,7 +348,7 @@ static size_t mapped_read(void *ctx, uint64_t at, void *ret_bytes, size_t len)
 		       : 0;
 }
 
-/* The run-time range of the function that holds an address, by CFI or else by symbols. */
+/* The run-time range of the function that holds an address, by Go's table, CFI or symbols. */
 static bool function_range(
 	struct walk *walk, uint64_t addr, bool exact, uint64_t *ret_lo, uint64_t *ret_hi)
 {
@@ -349,10 +356,14 @@ static bool function_range(
 	struct unwinder *u = walk->unwinder;
 	struct module *module = module_of(walk, rule);
 	uint64_t vaddr, bias, lo, hi;
+	struct go_function go;
 
 	if (!module || !vaddr_of(module, rule, addr - !exact, &vaddr))
 		return false;
-	if (row_at(walk, module, vaddr) == 0) {
+	if (module->go && gopclntab_find(module->go, vaddr, &go) == 0) {
+		lo = go.start;
+		hi = go.end;
+	} else if (row_at(walk, module, vaddr) == 0) {
 		lo = u->row.function_start;
 		hi = u->row.function_end;
 	} else {

@@ -17,7 +17,7 @@ struct making {
 	bool odd;
 };
 
-static void rule_clear(struct rule *rule)
+void rule_clear(struct rule *rule)
 {
 	rule->flags &= RULE_CALL_ASKED | RULE_CALL_YES | RULE_CALL_UNKNOWN;
 	rule->how = UNWIND_BY_CFI;
@@ -155,43 +155,4 @@ void rule_of_code(
 			ret_rule->slots[i] = slot_of(&m, 8ll * code->saved[i]);
 	if (m.odd)
 		ret_rule->kind = RULE_NONE;
-}
-
-/*
- * The frame of a Go function, from the top: (x86-64) return address, caller's frame pointer,
- * locals; (AArch64) locals, and the return address at sp.
- */
-void rule_of_go(const struct arch *arch, const struct go_function *function, bool exact,
-	struct rule *ret_rule)
-{
-	struct making m = {arch, 0, ret_rule, false, false, false};
-	int64_t delta = function->sp_delta;
-
-	rule_clear(ret_rule);
-	ret_rule->kind = function->flags & GO_TOP_FRAME ? RULE_ROOT : RULE_FRAME;
-	if (arch->link_register) {
-		ret_rule->cfa_reg = arch->sp;
-		ret_rule->cfa_offset = (int32_t)delta;
-		if (delta)
-			ret_rule->ra_slot = slot_of(&m, -delta);
-		else
-			ret_rule->flags |= RULE_RA_IN_REG;
-	} else {
-		ret_rule->cfa_reg = arch->sp;
-		ret_rule->cfa_offset = (int32_t)delta + 8;
-		ret_rule->ra_slot = slot_of(&m, -8);
-		if (delta >= 8)
-			ret_rule->slots[1] = slot_of(&m, -16);
-	}
-	if (m.odd || delta > INT32_MAX - 8)
-		ret_rule->kind = RULE_BAD;
-	/* It called on another stack; the frame pointer still points into its own. */
-	if ((function->flags & GO_SP_WRITE) && !exact && ret_rule->kind == RULE_FRAME) {
-		if (delta >= 8 && !arch->link_register) {
-			ret_rule->cfa_reg = arch->fp;
-			ret_rule->cfa_offset = 16;
-		} else {
-			ret_rule->kind = RULE_SWITCHED;
-		}
-	}
 }

@@ -20,7 +20,8 @@ enum rule_kind {
 	RULE_UNSURE,	/* the same, and the frame pointer is tried first */
 	RULE_SLOW,	/* look the row up again */
 	RULE_SIGRETURN, /* the kernel's signal frame lies at sp */
-	RULE_SWITCHED,	/* Go: the caller is on another stack */
+	RULE_SWITCHED,	/* Go: the caller is on another stack (go_stacks.c) */
+	RULE_JUMPING,	/* Go: as FRAME, if that leads to a call: sp may be another stack's */
 	RULE_ROOT,	/* nobody called this */
 	RULE_NONE,	/* nothing is known about this code */
 	RULE_BAD,	/* what is known is damaged */
@@ -71,6 +72,9 @@ void rule_of_row(
 void rule_of_code(
 	const struct arch *arch, const struct code_result *code, struct rule *ret_rule);
 
-/* The same for a Go function at one address. */
+/* The same for a Go function at one address (go_stacks.c). */
 void rule_of_go(const struct arch *arch, const struct go_function *function, bool exact,
 	struct rule *ret_rule);
+
+/* What all of them begin with. */
+void rule_clear(struct rule *rule);

@@ -6,6 +6,7 @@
  *     rule FRAME by CFI     step; if it leads nowhere, the stack ends (bad CFI)
  *     rule FRAME by code    step; the return address must lie behind a call, else as NONE
  *     rule SLOW             the whole row
+ *     rule SWITCHED         Go left its goroutine's stack: find it again (go_stacks.c)
  *     rule NONE             the frame pointer, checked; then the scan
  *     rule ROOT             done
  */
@@ -95,6 +96,7 @@ static bool walk_begin(struct walk *walk, struct unwinder *unwinder,
 	walk->backwards = 0;
 	walk->edge_total = 0;
 	walk->sure_count = 0;
+	walk->switched = false;
 	walk->late = LATE_UNTRIED;
 	walk->exact = true;
 	walk->addr_mask =
@@ -209,8 +211,9 @@ static int step(struct walk *walk, const struct rule *rule, unsigned *ret_how)
 	case RULE_SIGRETURN:
 		return by_cfi(walk, step_sigreturn(walk), ret_how);
 	case RULE_SWITCHED:
-		walk->fail_addr = walk->regs[walk->arch->fp];
-		return STOP_UNREADABLE;
+		return step_switched(walk, rule) < 0 ? (int)STOP_SWITCHED : STEPPED;
+	case RULE_JUMPING:
+		return step_jumping(walk, rule) < 0 ? (int)STOP_SWITCHED : STEPPED;
 	case RULE_ROOT:
 		return STOP_ROOT;
 	case RULE_BAD:
@@ -252,7 +255,7 @@ static enum stack_stop late_is_torn(struct walk *walk)
 	walk->fail_addr = walk->stack_addr + walk->stack_bytes;
 	walk->out->count = walk->sure_count;
 	walk->out->stop_addr = walk->out->addrs[walk->sure_count - 1];
-	return STOP_COPY_EXHAUSTED;
+	return walk->switched ? STOP_SWITCHED : STOP_COPY_EXHAUSTED;
 }
 
 static enum stack_stop climb(struct walk *walk)
@@ -284,8 +287,9 @@ static enum stack_stop climb(struct walk *walk)
 			return (enum stack_stop)rc;
 		if (walk->late == LATE_GOOD && !late_caller_fits(walk, callee, exact))
 			return late_is_torn(walk);
+		/* Memory that was given back and taken again is full of zeros. */
 		if (!walk->pc)
-			return STOP_ROOT;
+			return walk->late == LATE_GOOD ? late_is_torn(walk) : STOP_ROOT;
 	}
 }
 
@@ -310,7 +314,8 @@ static void finish(struct walk *walk, struct unwind_result *out)
 		out->stop = late_is_torn(walk);
 	out->late = walk->late == LATE_GOOD;
 	out->late_refused = walk->late == LATE_BAD;
-	if (out->stop == STOP_COPY_EXHAUSTED || out->stop == STOP_UNREADABLE)
+	if (out->stop == STOP_COPY_EXHAUSTED || out->stop == STOP_UNREADABLE ||
+		out->stop == STOP_SWITCHED)
 		out->stop_read = walk->fail_addr;
 	mapping = target_find(walk->in->target, walk->in->process, out->stop_addr);
 	out->stop_dso = mapping ? mapping->dso : TARGET_NONE;

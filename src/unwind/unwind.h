@@ -150,6 +150,8 @@ struct unwind_result {
  *   STOP_NO_CFI          the module says nothing about its frames and nothing else helped
  *   STOP_BAD_CFI         what it says is damaged, or leads nowhere
  *   STOP_DEPTH           depth_limit, or `cap`
+ *   STOP_SWITCHED        Go's scheduler stack was unwound to its root, and the goroutine that
+ *                        switched to it could not be read
  *
  * A first function known by name only (_start of a libc without CFI) is the caller's business.
  */

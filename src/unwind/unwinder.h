@@ -60,3 +60,14 @@ int step_slow(struct walk *walk, const struct cfi_row *row);
 int step_sigreturn(struct walk *walk);
 int step_fp(struct walk *walk);
 int step_scan(struct walk *walk);
+
+/* ---- go_stacks.c */
+
+/*
+ * From a frame on the scheduler's stack to the goroutine that switched there, by memory outside
+ * of the copy. 0, or -EFAULT: it cannot be read, or is not what it was.
+ */
+int step_switched(struct walk *walk, const struct rule *rule);
+
+/* A function that is about to leave its stack, or has done so. -EBADMSG: it has. */
+int step_jumping(struct walk *walk, const struct rule *rule);

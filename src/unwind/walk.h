@@ -30,7 +30,8 @@ struct walk {
 	uint64_t regs[CFI_REGS]; /* of the frame at hand */
 	uint64_t known;		 /* bits: which of them are */
 	uint64_t pc;
-	bool exact; /* pc is not a return address */
+	bool exact;    /* pc is not a return address */
+	bool switched; /* the copy is of another stack than the frame at hand */
 	const uint8_t *stack;
 	uint64_t stack_addr, stack_bytes;
 	uint32_t backwards; /* steps that did not go up */

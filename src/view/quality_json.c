@@ -75,6 +75,7 @@ static const char *const stops[STOP_COUNT] = {
 	[STOP_UNREADABLE] = "unreadable",
 	[STOP_DEPTH] = "depth",
 	[STOP_LATE] = "late",
+	[STOP_SWITCHED] = "switched",
 };
 
 static const char *const levels[] = {

@@ -138,7 +138,8 @@ static const char *stop_remedy(enum stack_stop stop)
 
 static bool stop_is_fine(enum stack_stop stop)
 {
-	return stop == STOP_ROOT || stop == STOP_LATE || stop == STOP_NO_USER;
+	return stop == STOP_ROOT || stop == STOP_LATE || stop == STOP_SWITCHED ||
+	       stop == STOP_NO_USER;
 }
 
 static void say_stacks(struct quality_lines *lines, const struct quality *q)
@@ -169,6 +170,9 @@ static void say_stacks(struct quality_lines *lines, const struct quality *q)
 	if (q->stops[STOP_LATE] > 0)
 		strbuf_printf(text, " (%s completed late)",
 			figure_percent(figure_share(q->stops[STOP_LATE], owed), p));
+	if (q->stops[STOP_SWITCHED] > 0)
+		strbuf_printf(text, " (%s on Go's system stack, without their goroutine)",
+			figure_percent(figure_share(q->stops[STOP_SWITCHED], owed), p));
 	for (unsigned told = 0; told < 3; told++) {
 		unsigned most = 0;
 

@@ -18,6 +18,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
+ENOUGH = 400  # samples
 
 # Leaf first. "?name": may be missing (a tail call); "*": frames outside of the program.
 MAIN = ["main", "*"]
@@ -56,6 +57,17 @@ GO = {
     "main.workTime": ["main.timeTop", "main.main", "*"],
     "main.workAlloc": ["main.allocTop", "main.main", "*"],
 }
+
+
+# The runtime's stacks beside it: every sample counts, by where it ends.
+GO_SWITCHING = {
+    "main.workList": ["main.listBody", "*"],
+    "main.workGrown": ["main.grow"] * 40 + ["main.growBody", "*"],
+}
+GO_ROOTS = ("runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.mcall")
+GO_SWITCHES = ("runtime.systemstack", "runtime.morestack", "runtime.gogo", "gogo", "runtime.mcall",
+               "time.now", "runtime.nanotime1", "runtime.walltime")
+SWITCHED = 11  # enum stack_stop
 
 
 class Sample:
@@ -159,6 +171,42 @@ def judge(samples, chains):
     return found, complete, wrong, examples
 
 
+def go_name(name):
+    return name[:-len(".abi0")] if name.endswith(".abi0") else name
+
+
+def judge_switching(samples):
+    """Every sample of a Go program, by its outermost frame: (complete, late, on system stacks, others,
+    examples). A stack is wrong that calls itself complete and ends elsewhere: among the others."""
+    complete = late = switched = 0
+    others = []
+    for sample in samples:
+        outermost = go_name(sample.frames[-1][0])
+        if sample.stop == 0 and outermost in GO_ROOTS:
+            complete += 1
+            late += sample.late
+        elif sample.stop == SWITCHED and outermost in GO_SWITCHES:
+            switched += 1
+        else:
+            others.append(sample)
+    return complete, late, switched, others
+
+
+def show_switching(samples):
+    """Prints and says whether it is good."""
+    complete, late, switched, others = judge_switching(samples)
+    wrong = sum(sample.stop == 0 for sample in others)
+    through = sum(any(go_name(frame[0]) in GO_SWITCHES[:2] for frame in sample.frames[:-1])
+                  for sample in samples if sample.stop == 0)
+    print("     all %d samples: %.2f %% end at a root (%d late, %d through a system stack), %.2f %% at that of "
+          "a system stack, wrong %d" % (len(samples), 100.0 * complete / len(samples), late, through,
+                                        100.0 * switched / len(samples), wrong))
+    good = complete + switched >= 0.99 * len(samples) and wrong <= 0.001 * len(samples)
+    for sample in [] if good else others[:3]:
+        show(sample)
+    return good and complete and switched
+
+
 def show(sample):
     print("    stop", sample.stop)
     last, again = None, 0
@@ -176,6 +224,11 @@ class Build:
     def __init__(self, name, compiler, source, chains, *flags, plugin=False, without=(), live=True):
         self.name, self.compiler, self.source, self.chains = name, compiler, source, chains
         self.flags, self.plugin, self.without, self.live = flags, plugin, without, live
+
+
+def go_cache(folder):
+    """One cache of Go's compiler for all builds: it compiles its library once."""
+    return os.path.join(os.path.dirname(folder), "gocache")
 
 
 def builds():
@@ -210,6 +263,8 @@ def builds():
         Build("go", "go", "stacks.go", GO),
         Build("go stripped", "go", "stacks.go", GO, "-ldflags=-s -w"),
         Build("go pie", "go", "stacks.go", GO, "-buildmode=pie"),
+        Build("go switching", "go", "switching.go", GO_SWITCHING),
+        Build("go switching stripped", "go", "switching.go", GO_SWITCHING, "-ldflags=-s -w"),
     ]
     return result
 
@@ -217,7 +272,7 @@ def builds():
 def compile_it(build, folder):
     source = os.path.join(HERE, "programs", build.source)
     program = os.path.join(folder, "program")
-    env = dict(os.environ, GOCACHE=os.path.join(folder, "gocache"), GOFLAGS="-mod=mod", GO111MODULE="off")
+    env = dict(os.environ, GOCACHE=go_cache(folder), GOFLAGS="-mod=mod", GO111MODULE="off")
     if build.compiler == "go":
         command = ["go", "build", "-o", program, *build.flags, source]
     elif build.compiler == "rustc":
@@ -233,6 +288,16 @@ def compile_it(build, folder):
     return program
 
 
+def sample(tool, build, program, spend):
+    done = subprocess.run([tool, "-F", "1499", "-n", "20000", "-s", "16384"] + ["-l"] * build.live +
+                          ["--", program, str(spend)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode == SKIPPED:
+        print(done.stderr.decode().strip())
+        sys.exit(SKIPPED)
+    text = done.stdout.decode(errors="replace")
+    return parse(text), text
+
+
 def run(tool, build, folder):
     try:
         program = compile_it(build, folder)
@@ -246,13 +311,10 @@ def run(tool, build, folder):
         os.rename(program, program + ".names")
         os.rename(program + ".stripped", program)
     os.environ["RUST_BACKTRACE"] = "0"
-    done = subprocess.run([tool, "-F", "1499", "-n", "20000", "-s", "16384"] + ["-l"] * build.live +
-                          ["--", program, "200" if build.compiler in ("rustc", "go") else "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode == SKIPPED:
-        print(done.stderr.decode().strip())
-        sys.exit(SKIPPED)
-    text = done.stdout.decode(errors="replace")
-    samples = parse(text)
+    spend = 500 if build.chains is GO_SWITCHING else 200 if build.compiler in ("rustc", "go") else 60
+    samples, text = sample(tool, build, program, spend)
+    if len(samples) < ENOUGH:  # a machine that has much else to do
+        samples, text = sample(tool, build, program, 5 * spend)
     if names != program or os.path.exists(program + ".names"):
         rename(samples, program)
     return samples, text
@@ -277,7 +339,11 @@ def rename(samples, program):
 
 
 def main():
-    tool, only = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    with tempfile.TemporaryDirectory(prefix="wick-unwind-") as root:
+        return test(os.path.abspath(sys.argv[1]), sys.argv[2:], root)
+
+
+def test(tool, only, root):
     failed = 0
     for build in builds():
         if only and not any(word in build.name for word in only):
@@ -285,8 +351,10 @@ def main():
         if not shutil.which(build.compiler):
             print("skip %s: no %s" % (build.name, build.compiler))
             continue
-        with tempfile.TemporaryDirectory(prefix="wick-unwind-") as folder:
-            result = run(tool, build, folder)
+        folder = os.path.join(root, "build")
+        os.mkdir(folder)
+        result = run(tool, build, folder)
+        shutil.rmtree(folder)
         if result is None:
             continue
         samples, text = result
@@ -295,7 +363,8 @@ def main():
         total, full, bad = sum(found.values()), sum(complete.values()), sum(wrong.values())
         late = sum(sample.late for sample in samples)
         missing = [w for w in build.chains if not found[w] and w not in build.without]
-        good = total >= 200 and full >= 0.99 * total and bad <= 0.001 * total and not missing and installing <= 0.05 * found["work_throw"]
+        switching = build.chains is not GO_SWITCHING or show_switching(samples)
+        good = switching and total >= (100 if build.chains is GO_SWITCHING else 200) and full >= 0.99 * total and bad <= 0.001 * total and not missing and installing <= 0.05 * found["work_throw"]
         print("%-4s %-18s %5d of %5d samples in known chains, complete %6.2f %%, wrong %d, late %d" %
               ("ok" if good else "BAD", build.name, total, len(samples), 100.0 * full / max(total, 1), bad, late))
         for work in build.chains:
