@@ -49,6 +49,7 @@ struct stress {
 	uint64_t records, seed;
 	int done;	/* the producer's last record is committed; atomic */
 	uint64_t beats; /* records that the producer has tried; atomic */
+	int paused;	/* by the consumer; atomic */
 	/* the producer's; [OF_A_SIGNAL]: its handler's */
 	uint64_t numbers[LEVELS], random[LEVELS];
 	/* the consumer's */
@@ -117,17 +118,29 @@ static void on_signal(int number)
 	errno = saved;
 }
 
+static void beat(struct stress *stress)
+{
+	__atomic_fetch_add(&stress->beats, 1, __ATOMIC_RELEASE);
+}
+
 static void *produce(void *arg)
 {
 	struct stress *stress = arg;
+	uint64_t failures = 0;
 
 	while (stress->numbers[0] < stress->records) {
 		bool room = produce_one(stress, 0, 0);
 
-		__atomic_fetch_add(&stress->beats, 1, __ATOMIC_RELEASE);
-		/* Mostly the consumer gets a chance; losses in a row come, too. */
+		beat(stress);
+		/* Mostly the consumer gets a chance; losses in a row come, too, but not all of
+		 * the run in one pause. */
+		failures = room ? 0 : failures + 1;
 		if (!room && next_random(&stress->random[0]) % 4)
 			sched_yield();
+		while (failures > 100 && __atomic_load_n(&stress->paused, __ATOMIC_RELAXED)) {
+			beat(stress); /* it waits for us: nothing is half done */
+			sched_yield();
+		}
 	}
 	__atomic_store_n(&stress->done, 1, __ATOMIC_RELEASE);
 	return NULL;
@@ -261,32 +274,38 @@ static void look_back(struct stress *stress)
 		fault(stress, "a broken ring");
 }
 
-/* Having paused, until the producer has seen it, whatever it was in the middle of. */
-static void wait_for_the_producer(struct stress *stress)
+/* Until the producer has seen it, whatever it was in the middle of. */
+static void pause_output(struct stress *stress)
 {
-	uint64_t from = __atomic_load_n(&stress->beats, __ATOMIC_ACQUIRE);
+	uint64_t from;
 
+	__atomic_store_n(&stress->paused, 1, __ATOMIC_RELAXED);
+	ringwriter_pause(stress->writer, true);
+	from = __atomic_load_n(&stress->beats, __ATOMIC_ACQUIRE);
 	while (__atomic_load_n(&stress->beats, __ATOMIC_ACQUIRE) < from + 2 &&
 		!__atomic_load_n(&stress->done, __ATOMIC_ACQUIRE))
 		sched_yield();
+}
+
+static void resume_output(struct stress *stress)
+{
+	ringwriter_pause(stress->writer, false);
+	__atomic_store_n(&stress->paused, 0, __ATOMIC_RELAXED);
 }
 
 static void consume_round(struct stress *stress, uint64_t round)
 {
 	switch (stress->mode) {
 	case BACKWARD:
-		ringwriter_pause(stress->writer, true);
-		wait_for_the_producer(stress);
+		pause_output(stress);
 		look_back(stress);
-		ringwriter_pause(stress->writer, false);
+		resume_output(stress);
 		break;
 	case PAUSED:
-		if (round % 4 == 0) {
-			ringwriter_pause(stress->writer, true);
-			wait_for_the_producer(stress);
-		}
+		if (round % 4 == 0)
+			pause_output(stress);
 		drain(stress);
-		ringwriter_pause(stress->writer, false);
+		resume_output(stress);
 		break;
 	default:
 		drain(stress);
