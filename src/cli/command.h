@@ -33,7 +33,7 @@ struct cli_command {
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; the exit status */
 };
 
-extern const struct cli_command cli_record, cli_report, cli_script, cli_export, cli_list,
+extern const struct cli_command cli_record, cli_report, cli_annotate, cli_script, cli_export, cli_list,
 	cli_view, cli_diff, cli_doctor, cli_sim;
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
 

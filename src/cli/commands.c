@@ -6,6 +6,7 @@
 const struct cli_command *const cli_commands[] = {
 	&cli_record,
 	&cli_report,
+	&cli_annotate,
 	&cli_view,
 	&cli_diff,
 	&cli_script,

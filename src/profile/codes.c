@@ -63,7 +63,8 @@ static int compare(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns)
+/* The first one behind an address. */
+static uint32_t first_behind(struct codes *codes, int32_t pid, uint64_t addr)
 {
 	uint32_t low = 0, high = codes->count;
 
@@ -71,7 +72,7 @@ struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_
 		qsort(codes->at, codes->count, sizeof(*codes->at), compare);
 		codes->sorted_count = codes->count;
 	}
-	while (low < high) { /* the first one behind the address */
+	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		const struct code *code = &codes->at[middle];
 
@@ -80,13 +81,35 @@ struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_
 		else
 			high = middle;
 	}
+	return low;
+}
+
+struct code *codes_each(struct codes *codes, int32_t pid, uint64_t addr, uint32_t *at)
+{
+	uint32_t low = *at ? *at - 1 : first_behind(codes, pid, addr);
+
 	for (uint32_t steps = 0; low-- > 0 && steps < WALK_MOST; steps++) {
 		struct code *code = &codes->at[low];
 
 		if (code->pid != pid || addr - code->addr >= codes->max_size)
 			break;
-		if (addr - code->addr < code->size && time_ns >= code->start_ns &&
-			time_ns < code->end_ns)
+		if (addr - code->addr < code->size) {
+			*at = low + 1;
+			return code;
+		}
+	}
+	*at = 1;
+	return NULL;
+}
+
+struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns)
+{
+	struct code *code;
+	uint32_t at = 0;
+
+	for (uint32_t steps = 0; steps < WALK_MOST; steps++) {
+		code = codes_each(codes, pid, addr, &at);
+		if (!code || (time_ns >= code->start_ns && time_ns < code->end_ns))
 			return code;
 	}
 	return NULL;

@@ -23,6 +23,7 @@ struct excerpt {
 	uint32_t first_byte, size; /* in `bytes`; size 0: there is no code, `why` says it */
 	uint32_t first_row, row_count; /* in the order of their offsets */
 	const char *why;	       /* static text, or NULL */
+	bool brought;		       /* by the recording */
 };
 
 /* A zeroed struct is an empty table. */

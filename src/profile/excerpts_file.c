@@ -287,6 +287,7 @@ static int read_excerpts(struct reader *r, uint32_t *ret_count)
 
 		addr = (further ? 0 : addr) + bytes_uleb(&r->b);
 		excerpt.addr = addr;
+		excerpt.brought = true;
 		excerpt.vaddr = addr + (uint64_t)names_unfold(bytes_uleb(&r->b));
 		excerpt.machine = (uint16_t)take_below(r, 1 << 16);
 		excerpt.size = (uint32_t)take_below(r, left + 1);

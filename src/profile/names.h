@@ -53,6 +53,8 @@ int codes_add(struct codes *codes, const struct code *code);
 int codes_add_row(struct codes *codes, const struct code_row *row);
 /* The function that lay at `addr` of a process at that time, or NULL. May move the table. */
 struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns);
+/* The next function that lay at `addr` at any time, or NULL; *at is 0 to begin with. */
+struct code *codes_each(struct codes *codes, int32_t pid, uint64_t addr, uint32_t *at);
 /* The row at an offset into a function, or NULL. */
 const struct code_row *codes_row(
 	const struct codes *codes, const struct code *code, uint64_t offset);

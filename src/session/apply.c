@@ -275,6 +275,24 @@ static int sample_store(struct apply *apply, uint32_t event, uint32_t thread,
 	return rc == -ENOSPC ? 0 : rc;
 }
 
+static void hits_count(struct apply *apply)
+{
+	for (uint32_t i = 0; i < apply->frame_count; i++) {
+		struct frame *frame = &apply->profile->frames[apply->chain[i]];
+
+		frame->hits += frame->hits < UINT32_MAX;
+	}
+}
+
+/* Past the limit of frames the first entry is not where the sample stopped. */
+static int self_count(struct apply *apply, const struct wick_record *record)
+{
+	if (!apply->options.self || !apply->frame_count ||
+		chain_first(apply, record->sample.callchain.n))
+		return 0;
+	return self_counts_add(apply->options.self, apply->chain[0]);
+}
+
 static int apply_sample(struct apply *apply, uint32_t event, struct wick_record *record)
 {
 	enum stack_stop stop = STOP_NO_CHAIN;
@@ -295,6 +313,8 @@ static int apply_sample(struct apply *apply, uint32_t event, struct wick_record 
 	apply->profile->quality.stops[stop]++;
 	if (!apply->options.count_only)
 		return sample_store(apply, event, thread, stop, record);
+	if (self_count(apply, record) == -ENOMEM)
+		return -ENOMEM;
 	record->id.cpu_reserved = stop + 1u;
 	return apply->options.on_counted ? apply->options.on_counted(apply->options.ctx, record)
 					 : 0;

@@ -10,6 +10,7 @@
 
 #include "profile/profile.h"
 #include "session/frames.h"
+#include "session/self_counts.h"
 #include "session/stacks.h"
 #include "target/target.h"
 #include "wick/record.h"
@@ -50,6 +51,7 @@ struct apply_options {
 	/* With count_only: when the profile has so many, no further ones than the outermost of
 	 * each stack are added. */
 	uint32_t counted_frames_most;
+	struct self_counts *self; /* with count_only: where samples stopped. NULL: not asked */
 	uint32_t kernel_depth_limit; /* perf_event_max_stack: a chain that long was cut; 0: 127
 				      */
 };

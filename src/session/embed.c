@@ -51,6 +51,22 @@ int embed_names(struct symbolizer *symbolizer, struct profile *profile,
 	return 0;
 }
 
+int embed_code(const struct excerpts *excerpts, const struct profile *profile,
+	struct perfdata_features *features)
+{
+	struct strbuf bytes = {0};
+	int rc = excerpts_write(excerpts, profile, &bytes);
+
+	if (rc < 0) {
+		strbuf_done(&bytes);
+		return rc;
+	}
+	free(features->code);
+	features->code = bytes.text;
+	features->code_bytes = bytes.len;
+	return 0;
+}
+
 static void reader_close(struct perfdata_reader **reader)
 {
 	perfdata_close(*reader);
@@ -87,13 +103,16 @@ static int copy_records(struct perfdata_reader *reader, struct perfdata_writer *
 }
 
 int embed_copy(const char *from, const char *to, struct symbolizer *symbolizer,
-	struct profile *profile, const struct codes *codes, struct error *err)
+	struct profile *profile, const struct codes *codes, const struct excerpts *excerpts,
+	struct error *err)
 {
 	struct perfdata_features named = {.names = NULL}, features = {.names = NULL};
 	cleanup_with(reader_close) struct perfdata_reader *reader = NULL;
 	cleanup_with(writer_free) struct perfdata_writer *writer = NULL;
 	int rc = embed_names(symbolizer, profile, codes, &named);
 
+	if (rc == 0)
+		rc = embed_code(excerpts, profile, &named);
 	if (rc < 0)
 		return error_set(err, rc, "the names cannot be stored: %s", strerror(-rc));
 	rc = perfdata_open(from, &reader, err);
@@ -103,6 +122,8 @@ int embed_copy(const char *from, const char *to, struct symbolizer *symbolizer,
 		features = *perfdata_info(reader)->features; /* lent */
 	features.names = named.names;
 	features.names_bytes = named.names_bytes;
+	features.code = named.code;
+	features.code_bytes = named.code_bytes;
 	if (rc == 0)
 		rc = perfdata_finish(writer, &features, err);
 	perfdata_features_done(&named);

@@ -3,6 +3,7 @@
 
 #include "perfdata/perfdata.h"
 #include "profile/names.h"
+#include "session/gather.h"
 #include "symbolize/symbolize.h"
 
 /* How many distinct frames a recorder remembers to name at the end: 40 MB of memory. */
@@ -23,10 +24,18 @@ int embed_names(struct symbolizer *symbolizer, struct profile *profile,
 	const struct codes *codes, struct perfdata_features *features);
 
 /*
- * A copy of a recording with the names of a profile that was loaded from it: its records pass
- * through, also those of a file that perf wrote. What is kept of the header are the sections
- * that perfdata.h knows. An old file `to` is kept as to.old. 0, or a negative errno and a
- * sentence.
+ * Puts code into features->code, in place of what is there; none where there is none.
+ * 0, -ENOMEM, -EFBIG.
+ */
+int embed_code(const struct excerpts *excerpts, const struct profile *profile,
+	struct perfdata_features *features);
+
+/*
+ * A copy of a recording with the names and the code of a profile that was loaded from it: its
+ * records pass through, also those of a file that perf wrote. What is kept of the header are
+ * the sections that perfdata.h knows. An old file `to` is kept as to.old. 0, or a negative
+ * errno and a sentence.
  */
 int embed_copy(const char *from, const char *to, struct symbolizer *symbolizer,
-	struct profile *profile, const struct codes *codes, struct error *err);
+	struct profile *profile, const struct codes *codes, const struct excerpts *excerpts,
+	struct error *err);

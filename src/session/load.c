@@ -12,6 +12,7 @@
 #include "record/reorder.h"
 #include "session/apply.h"
 #include "session/embed.h"
+#include "session/gather.h"
 #include "session/hints.h"
 #include "session/jit.h"
 #include "session/layouts.h"
@@ -433,6 +434,33 @@ static void notes_from_recorder(struct load *load)
 	}
 }
 
+/* What the file brought along, then what is missing. Code that is damaged is done without. */
+static int load_excerpts(struct load *load)
+{
+	cleanup_with(self_counts_done) struct self_counts self = {0};
+	const struct perfdata_features *features = load->info->features;
+	struct profile *profile = &load->out->profile;
+	struct gather gather = {.symbolizer = load->symbolizer,
+		.profile = profile,
+		.jit = &load->jit,
+		.self = &self,
+		.wants = load->options->wants_code,
+		.ctx = load->options->code_ctx};
+	struct error why = {.text = ""};
+	int rc = 0;
+
+	if (features && features->code_bytes)
+		rc = excerpts_read(features->code, features->code_bytes, profile,
+			&load->out->excerpts, &why);
+	if (rc < 0 && rc != -ENOMEM) {
+		quality_note(&profile->quality, why.text);
+		rc = 0;
+	}
+	if (rc == 0)
+		rc = self_counts_of(&self, profile);
+	return rc < 0 ? rc : gather_code(&gather, &load->out->excerpts);
+}
+
 /* Names, the stored half of the quality, and what is known only at the end. */
 static int load_finish(struct load *load)
 {
@@ -467,9 +495,11 @@ static int load_finish(struct load *load)
 		load->out->naming_count = (uint32_t)rc;
 	if (rc >= 0)
 		rc = hints_add(&load->out->profile);
+	if (rc >= 0 && (load->options->code || load->options->copy_to))
+		rc = load_excerpts(load);
 	if (rc >= 0 && load->options->copy_to)
 		rc = embed_copy(load->options->path, load->options->copy_to, load->symbolizer,
-			&load->out->profile, load->jit.codes, load->err);
+			&load->out->profile, load->jit.codes, &load->out->excerpts, load->err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -512,6 +542,7 @@ void loaded_done(struct loaded *loaded)
 		free(loaded->cmdline[i]);
 	free(loaded->cmdline);
 	free(loaded->notes);
+	excerpts_done(&loaded->excerpts);
 	free(loaded->namings);
 	free(loaded->hostname);
 	free(loaded->osrelease);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "profile/excerpts.h"
 #include "profile/profile.h"
 #include "session/resolve.h"
 
@@ -16,6 +17,14 @@ struct load_options {
 	bool no_names;	     /* leave the frames unresolved */
 	bool no_inlines;     /* functions of the symbol tables only, no lines */
 	bool no_demangle;
+	/*
+	 * Load the code of functions (loaded.excerpts), too: what the file brought, and what is
+	 * missing out of the programs' files, where they are here. `wants_code` says of which
+	 * functions; NULL: the hot ones.
+	 */
+	bool code;
+	bool (*wants_code)(void *ctx, const struct profile *profile, uint32_t function);
+	void *code_ctx;
 	const char *debug_dir; /* searched for debug files first; NULL: none */
 	const char *copy_to; /* write a copy of the recording with its names there; NULL: no */
 	/* In place of storing samples, in the order of time; the names of its frames are
@@ -27,6 +36,7 @@ struct load_options {
 
 struct loaded {
 	struct profile profile;
+	struct excerpts excerpts; /* with options.code */
 	struct module_naming *namings; /* of all modules; empty with on_sample */
 	uint32_t naming_count;
 	struct module_note *notes; /* what is wrong with modules; empty with on_sample */

@@ -130,6 +130,20 @@ static void command_end(struct recorder *r)
 	child_wait(command, &r->status, &r->usage);
 }
 
+/* The names have been made by now; code takes them along. */
+static int embed_hot_code(struct recorder *r)
+{
+	cleanup_with(excerpts_done) struct excerpts excerpts = {0};
+	struct gather gather = {.symbolizer = r->symbolizer,
+		.profile = &r->out->profile,
+		.jit = &r->jit,
+		.codes = r->jit.codes,
+		.self = &r->self};
+	int rc = gather_code(&gather, &excerpts);
+
+	return rc < 0 ? rc : embed_code(&excerpts, gather.profile, &r->features);
+}
+
 /* A file without names is a good file; why it has none is said. */
 static void embed(struct recorder *r)
 {
@@ -149,6 +163,8 @@ static void embed(struct recorder *r)
 		rc = embed_names(r->symbolizer, profile, r->jit.codes, &r->features);
 	if (rc < 0)
 		recorder_note(r, "the names are not in the file: %s", strerror(-rc));
+	else
+		rc = embed_hot_code(r);
 }
 
 static int write_file_end(struct recorder *r)
@@ -288,6 +304,7 @@ static void recorder_done(struct recorder *r)
 	symbolizer_free(r->symbolizer);
 	keep_done(&r->keep);
 	jit_done(&r->jit);
+	self_counts_done(&r->self);
 	perfdata_writer_free(r->writer);
 	perfdata_features_done(&r->features);
 	targets_done(&r->targets);

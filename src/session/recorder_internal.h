@@ -10,6 +10,8 @@
 #include "session/keep.h"
 #include "session/layouts.h"
 #include "session/pump.h"
+#include "session/self_counts.h"
+#include "session/strain.h"
 #include "session/synth.h"
 #include "session/targets.h"
 
@@ -53,6 +55,7 @@ struct recorder {
 	struct stacks *stacks; /* NULL: the kernel's chains are taken */
 	struct keep keep;
 	struct jit jit;
+	struct self_counts self; /* which functions are hot: their code goes into the file */
 	struct wick_layout file_layout;
 	bool disk_full, stop;
 	bool rewritten; /* the record at hand was written in another form */

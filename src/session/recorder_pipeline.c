@@ -207,6 +207,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.ctx = r,
 		.count_only = true,
 		.counted_frames_most = r->options->no_embed ? 0 : EMBED_FRAMES_MOST,
+		.self = r->options->no_embed ? NULL : &r->self,
 	};
 	uint32_t id_count;
 	int rc;

@@ -406,6 +406,44 @@ const char *symbolizer_debug_file(const struct symbolizer *symbolizer, uint32_t 
 	return debug_pool_from(&symbolizer->debug, module);
 }
 
+const struct symbolizer_options *symbolizer_options(const struct symbolizer *symbolizer)
+{
+	return &symbolizer->options;
+}
+
+struct lines_ctx {
+	uint64_t vaddr;
+	int (*row)(void *ctx, uint64_t offset, const char *file, uint32_t line);
+	void *ctx;
+};
+
+static int lines_row(void *ctx, const struct debug_line *line)
+{
+	const struct lines_ctx *to = ctx;
+
+	return to->row(to->ctx, line->vaddr - to->vaddr, line->file, line->line);
+}
+
+int symbolizer_lines(struct symbolizer *symbolizer, const struct profile *profile,
+	uint32_t module, uint64_t addr, uint64_t size,
+	int (*row)(void *ctx, uint64_t offset, const char *file, uint32_t line), void *ctx)
+{
+	struct lines_ctx to = {.row = row, .ctx = ctx};
+	struct module_state *state;
+	struct debug_info *info;
+	int r;
+
+	if (symbolizer->options.no_inlines || profile->modules[module].kind != MODULE_FILE)
+		return 0;
+	r = state_get(symbolizer, profile, module, &state);
+	if (r < 0 || !elf_foff_to_vaddr(
+			     state->segments, state->segment_count, addr, &to.vaddr))
+		return r;
+	r = debug_pool_get(
+		&symbolizer->debug, &symbolizer->options, profile, module, &info);
+	return r > 0 ? debug_info_lines(info, to.vaddr, to.vaddr + size, lines_row, &to) : r;
+}
+
 struct order {
 	uint64_t addr;
 	uint32_t module, frame;

@@ -82,6 +82,18 @@ enum module_outcome symbolizer_outcome(const struct symbolizer *symbolizer, uint
 /* The file that the module's inlined functions and lines came from; "": there was none. */
 const char *symbolizer_debug_file(const struct symbolizer *symbolizer, uint32_t module);
 
+/*
+ * The source lines of [addr, addr + size), which is to be one function's of a file, by its
+ * debug information: `row` gets them by address, `offset` counting from addr; `file` NULL: of
+ * no line. 0 (also where there are none), what `row` returned if not 0, or -ENOMEM, -ENOSPC.
+ */
+int symbolizer_lines(struct symbolizer *symbolizer, const struct profile *profile,
+	uint32_t module, uint64_t addr, uint64_t size,
+	int (*row)(void *ctx, uint64_t offset, const char *file, uint32_t line), void *ctx);
+
+/* What it was made with. */
+const struct symbolizer_options *symbolizer_options(const struct symbolizer *symbolizer);
+
 /* One plain sentence with the remedy; "" for MODULE_NAMED. */
 const char *module_outcome_text(enum module_outcome outcome);
 
