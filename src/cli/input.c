@@ -20,6 +20,11 @@ int input_set_debug_dir(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+int input_set_debuginfod(void *ctx, const char *value, struct error *err)
+{
+	return fetching_set(value, &((struct input *)ctx)->debuginfod_s, err);
+}
+
 int input_set_no_demangle(void *ctx, const char *value, struct error *err)
 {
 	(void)value;
@@ -62,13 +67,24 @@ static void progress_show(void *ctx, const char *what, uint64_t done, uint64_t t
 		fprintf(stderr, "\r%s: %llu MB ", what, (unsigned long long)done / 1000000);
 }
 
+static void say(void *ctx, const char *sentence)
+{
+	(void)ctx;
+	cli_say("%s", sentence);
+}
+
 int input_load(
 	const struct input *input, struct load_options *options, struct loaded *ret_loaded)
 {
 	struct progress progress = {time(NULL), false};
 	struct error err = {.text = ""};
+	struct fetching fetching;
 	int rc;
 
+	fetching_init(&fetching, input->debuginfod_s, -1);
+	if (options->on_sample) /* there will be no quality block */
+		fetching.options.say = say;
+	options->downloads = &fetching.options;
 	options->path = input->path;
 	options->sysroot = input->sysroot;
 	options->debug_dir = input->debug_dir;
@@ -79,6 +95,8 @@ int input_load(
 		options->ctx = &progress;
 	}
 	rc = load_file(options, ret_loaded, &err);
+	options->downloads = NULL;
+	fetching_done(&fetching);
 	if (progress.shown)
 		fputs("\r\033[K", stderr);
 	if (rc == -ENOENT && !strcmp(input->path, "perf.data"))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "cli/fetching.h"
 #include "session/load.h"
 
 struct input {		  /* the first member of a command's options */
@@ -9,6 +10,7 @@ struct input {		  /* the first member of a command's options */
 	const char *sysroot;
 	const char *debug_dir; /* NULL: /usr/lib/debug only */
 	bool no_inlines, no_demangle;
+	uint32_t debuginfod_s; /* 0: nothing is fetched */
 };
 
 /* The options about names, for a command's table. */
@@ -17,12 +19,14 @@ struct input {		  /* the first member of a command's options */
 		input_set_no_inline},                                                          \
 		{0, "debug-dir", "DIR", "look for debug files here, before /usr/lib/debug",    \
 			input_set_debug_dir},                                                  \
+		FETCHING_OPTION(input_set_debuginfod),                                         \
 	{                                                                                      \
 		0, "no-demangle", NULL, "C++ and Rust names as the linker knows them",         \
 			input_set_no_demangle                                                  \
 	}
 int input_set_no_inline(void *ctx, const char *value, struct error *err);
 int input_set_debug_dir(void *ctx, const char *value, struct error *err);
+int input_set_debuginfod(void *ctx, const char *value, struct error *err);
 int input_set_no_demangle(void *ctx, const char *value, struct error *err);
 
 /*

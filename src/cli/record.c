@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/fileio.h"
 #include "cli/command.h"
+#include "cli/fetching.h"
 #include "session/recorder.h"
 #include "view/quality_view.h"
 #include "view/term.h"
@@ -24,6 +25,7 @@ struct options {
 	const char *events[EVENTS_MAX];
 	int32_t pids[TARGETS_MAX], tids[TARGETS_MAX];
 	bool strict, quiet;
+	uint32_t debuginfod_s; /* 0: nothing is fetched */
 	double min_coverage, max_lost; /* shares; negative: not asked for */
 	struct arena arena;	       /* holds the events' names */
 };
@@ -278,6 +280,11 @@ static int set_no_embed(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_debuginfod(void *ctx, const char *value, struct error *err)
+{
+	return fetching_set(value, &((struct options *)ctx)->debuginfod_s, err);
+}
+
 static int set_source(void *ctx, const char *value, struct error *err)
 {
 	(void)ctx;
@@ -369,6 +376,7 @@ static const struct cli_option record_table[] = {
 		"leave the names of the sampled functions out of the file: it is read where "
 		"the programs still are",
 		set_no_embed},
+	FETCHING_OPTION(set_debuginfod),
 	{0, "source", "kernel", "where samples come from", set_source},
 	{0, "strict", NULL,
 		"exit with 3 when there is no sample, with 4 when less than 90 % of the "
@@ -479,6 +487,7 @@ static int record_main(int argc, char **argv)
 	cleanup_close int signal_fd = -1;
 	struct error err = {.text = ""};
 	struct recorded recorded;
+	struct fetching fetching;
 	sigset_t stop, blocked, before;
 	int operands, rc, status;
 
@@ -504,7 +513,10 @@ static int record_main(int argc, char **argv)
 	options.record.own_argv = argv;
 	options.record.started = on_started;
 	options.record.ctx = &options;
+	fetching_init(&fetching, options.debuginfod_s, signal_fd);
+	options.record.downloads = &fetching.options;
 	rc = record_run(&options.record, &recorded, &err);
+	fetching_done(&fetching);
 	if (rc < 0) {
 		cli_say("%s", err.text[0] ? err.text : strerror(-rc));
 		status = recorded.command_failed ? recorded.exit_status : EXIT_FAILED;

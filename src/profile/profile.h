@@ -63,6 +63,7 @@ struct frame {
 	bool caller;	 /* a return address: the call is the instruction before it */
 	bool resolved;	 /* the symbolizer has been here, with or without success */
 	uint32_t marker; /* string, MODULE_MARKER only: "[truncated: copy exhausted]" */
+	uint32_t hits;	 /* how often it stood in a sample's stack; at UINT32_MAX it stays */
 };
 
 struct line {

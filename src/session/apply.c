@@ -293,6 +293,15 @@ static int self_count(struct apply *apply, const struct wick_record *record)
 	return self_counts_add(apply->options.self, apply->chain[0]);
 }
 
+static void hits_count(struct apply *apply)
+{
+	for (uint32_t i = 0; i < apply->frame_count; i++) {
+		struct frame *frame = &apply->profile->frames[apply->chain[i]];
+
+		frame->hits += frame->hits < UINT32_MAX;
+	}
+}
+
 static int apply_sample(struct apply *apply, uint32_t event, struct wick_record *record)
 {
 	enum stack_stop stop = STOP_NO_CHAIN;
@@ -309,6 +318,7 @@ static int apply_sample(struct apply *apply, uint32_t event, struct wick_record 
 	rc = chain_push(apply, process, record, &shape);
 	if (rc < 0)
 		return rc;
+	hits_count(apply);
 	stop = unwound ? unwound_stop(apply, &shape, stop) : chain_stop(apply, &shape, record);
 	apply->profile->quality.stops[stop]++;
 	if (!apply->options.count_only)

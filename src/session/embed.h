@@ -6,7 +6,7 @@
 #include "session/gather.h"
 #include "symbolize/symbolize.h"
 
-/* How many distinct frames a recorder remembers to name at the end: 40 MB of memory. */
+/* How many distinct frames a recorder remembers to name at the end: 50 MB of memory. */
 enum { EMBED_FRAMES_MOST = 1 << 20 };
 
 /*

@@ -50,13 +50,23 @@ struct load {
 	struct error *err;
 };
 
+static bool fetches(const struct load_options *options)
+{
+	return options->downloads && options->downloads->limit_s;
+}
+
+static bool shows_better(const struct load_options *options)
+{
+	return options->debug_dir || fetches(options);
+}
+
 /*
  * The file's own names come first: they are those of the programs as they were then. Unless the
  * user shows where better ones are.
  */
 static int names_first(struct load *load, uint32_t frame)
 {
-	return load->names && !load->options->debug_dir
+	return load->names && !shows_better(load->options)
 		       ? names_frame(load->names, &load->out->profile, frame)
 		       : 0;
 }
@@ -340,8 +350,11 @@ static bool is_monotonic(const struct perfdata_info *info)
 
 static int load_start(struct load *load)
 {
+	char kernel_cache[CACHE_DIR_ROOM], debug_cache[DOWNLOADS_DIR_ROOM];
 	struct symbolizer_options symbols = {.sysroot = load->options->sysroot,
 		.debug_dir = load->options->debug_dir,
+		.debug_cache = downloads_dir(debug_cache),
+		.kernel_cache = cache_dir(kernel_cache),
 		.no_inlines = load->options->no_inlines,
 		.no_demangle = load->options->no_demangle};
 	struct apply_options apply = {
@@ -353,7 +366,6 @@ static int load_start(struct load *load)
 		.code_at = load->options->no_names ? NULL : load_code,
 		.ctx = load,
 	};
-	char cache[CACHE_DIR_ROOM];
 	int rc = perfdata_open(load->options->path, &load->reader, load->err);
 
 	if (rc < 0)
@@ -367,7 +379,6 @@ static int load_start(struct load *load)
 	if (rc < 0)
 		return rc;
 	kernel_build_id(load->info, &symbols);
-	symbols.kernel_cache = cache_dir(cache);
 	rc = load_stacks(load, &apply);
 	if (rc == 0)
 		rc = reorder_new(load->info->volatile_records, &load->reorder);
@@ -473,10 +484,13 @@ static int load_finish(struct load *load)
 		rc = load_quality(load);
 	quality_from_attr(load);
 	load_header(load);
+	if (rc == 0 && fetches(load->options) &&
+		(load->options->no_names || !load->options->on_sample))
+		downloads_run(load->options->downloads, load->symbolizer, &load->out->profile);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;
 	for (uint32_t i = 0; rc >= 0 && load->names && i < load->out->profile.frame_count; i++)
-		rc = load->options->debug_dir ? frame_resolve(load, i) : names_first(load, i);
+		rc = shows_better(load->options) ? frame_resolve(load, i) : names_first(load, i);
 	if (rc < 0)
 		return rc;
 	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
@@ -503,16 +517,50 @@ static int load_finish(struct load *load)
 	return rc < 0 ? rc : 0;
 }
 
+static int drop_sample(void *ctx, const struct profile *profile, const struct sample *sample)
+{
+	(void)ctx, (void)profile, (void)sample;
+	return 0;
+}
+
+/*
+ * Who streams wants names as the samples come, and what is to be fetched is known when the last
+ * one was seen: the file is read twice. A pipe cannot be.
+ */
+static int load_fetch_first(const struct load_options *options, struct error *err)
+{
+	struct load_options first = {.path = options->path,
+		.sysroot = options->sysroot,
+		.no_names = true,
+		.debug_dir = options->debug_dir,
+		.downloads = options->downloads,
+		.on_sample = drop_sample};
+	struct loaded loaded;
+	int rc;
+
+	if (!fetches(options) || !options->on_sample || options->no_names)
+		return 0;
+	if (!strcmp(options->path, "-"))
+		return error_set(err, -ESPIPE,
+			"standard input cannot be read twice, as fetching debug files wants "
+			"it; write it to a file first, or leave out --debuginfod");
+	rc = load_file(&first, &loaded, err);
+	loaded_done(&loaded);
+	return rc;
+}
+
 int load_file(const struct load_options *options, struct loaded *ret_loaded, struct error *err)
 {
 	struct error local = {.text = ""};
 	struct load load = {.options = options, .out = ret_loaded, .err = err ? err : &local};
-	int rc;
+	int rc = load_fetch_first(options, load.err);
 
 	*ret_loaded = (struct loaded){0};
-	load.err->text[0] = '\0';
+	if (rc == 0)
+		load.err->text[0] = '\0';
 	quality_init(&ret_loaded->profile.quality);
-	rc = load_start(&load);
+	if (rc == 0)
+		rc = load_start(&load);
 	if (rc == 0)
 		rc = load_records(&load);
 	if (rc == 0)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "profile/excerpts.h"
 #include "profile/profile.h"
+#include "session/downloads.h"
 #include "session/resolve.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ struct load_options {
 	bool (*wants_code)(void *ctx, const struct profile *profile, uint32_t function);
 	void *code_ctx;
 	const char *debug_dir; /* searched for debug files first; NULL: none */
+	const struct downloads_options *downloads; /* NULL: nothing is fetched */
 	const char *copy_to; /* write a copy of the recording with its names there; NULL: no */
 	/* In place of storing samples, in the order of time; the names of its frames are
 	 * resolved. */

@@ -158,6 +158,8 @@ static void embed(struct recorder *r)
 			"of "
 			"the first ones only",
 			EMBED_FRAMES_MOST);
+	if (r->options->downloads)
+		downloads_run(r->options->downloads, r->symbolizer, profile);
 	rc = jit_read(&r->jit, profile);
 	if (rc == 0)
 		rc = embed_names(r->symbolizer, profile, r->jit.codes, &r->features);

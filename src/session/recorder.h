@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "session/downloads.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -44,6 +45,7 @@ struct record_options {
 	bool can_pause;	     /* somebody may tell: the side-band goes on while sampling rests */
 	const char *control; /* fifo:..., fd:...; NULL: none */
 	int compression_level; /* of zstd; 0: none */
+	const struct downloads_options *downloads; /* before naming; NULL: nothing is fetched */
 	bool no_embed;	       /* leave the names of the sampled frames out of the file */
 	/* A signalfd: SIGUSR2 pauses or goes on, anything else ends the recording. -1: none. */
 	int signal_fd;

@@ -195,7 +195,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.map_folder = recorder_map_folder,
 		.ctx = r,
 	};
-	char cache[CACHE_DIR_ROOM];
+	char cache[CACHE_DIR_ROOM], debug_cache[DOWNLOADS_DIR_ROOM];
 	struct perf_limits limits;
 	struct apply_options apply = {
 		.target = &r->target,
@@ -224,6 +224,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.ctx = r,
 	};
 	symbols.kernel_cache = cache_dir(cache);
+	symbols.debug_cache = downloads_dir(debug_cache);
 	keep_init(&r->keep, &r->proc, &r->target);
 	jit_init(&r->jit);
 	r->jit.no_time = capture_clock(capture) != CLOCK_MONOTONIC;

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/fileio.h"
+#include "symbolize/own_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,24 +150,6 @@ static int table_write(
 	return rc == 0 ? fd_write_all(fd, table->names, table->names_bytes) : rc;
 }
 
-/* The last two folders of the path are made where they are missing: ~/.cache/wick. */
-static bool folder_make(const char *dir)
-{
-	char parent[PATH_ROOM];
-	const char *slash = strrchr(dir, '/');
-	struct stat st;
-
-	if (slash && slash > dir && slash - dir < PATH_ROOM) {
-		memcpy(parent, dir, (size_t)(slash - dir));
-		parent[slash - dir] = '\0';
-		if (mkdir(parent, 0700) < 0 && errno != EEXIST)
-			return false;
-	}
-	/* Under sudo the home may be another's: nothing of root's is left there. */
-	return (mkdir(dir, 0700) == 0 || errno == EEXIST) && stat(dir, &st) == 0 &&
-	       st.st_uid == geteuid();
-}
-
 void kernel_cache_store(
 	const char *dir, const struct kernel_id *id, uint64_t stext, const struct symtab *table)
 {
@@ -174,7 +157,7 @@ void kernel_cache_store(
 	cleanup_close int fd = -1;
 
 	if (!stext || !table->count || table->outer || !path_make(dir, id, "", path) ||
-		!path_make(dir, id, ".new", beside) || !folder_make(dir))
+		!path_make(dir, id, ".new", beside) || !own_folder_make(dir))
 		return;
 	unlink(beside);
 	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -5,6 +5,7 @@
  *     /proc/PID/map_files/START-END   the mapping itself, deleted files too; needs privilege
  *     /proc/PID/root + path           as the process sees it: containers, chroots
  *     sysroot + path                  or the path alone
+ *     the debuginfod clients' cache   what was fetched by its build id
  *
  * Each is compared with what the recording knows of the module. One that is another file makes
  * the outcome "changed", and the next is tried.
@@ -12,6 +13,7 @@
 #include "symbolize/module_file.h"
 
 #include "base/cleanup.h"
+#include "symbolize/debug_cache.h"
 #include "symbolize/open_regular.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@
 
 enum { DEBUGLINK_MAX = 4096, CRC_CHUNK = 64 << 10 };
 
-enum candidate { PINNED, MAP_FILES, PROCESS_ROOT, PATH, CANDIDATE_COUNT };
+enum candidate { PINNED, MAP_FILES, PROCESS_ROOT, PATH, CACHE, CANDIDATE_COUNT };
 
 static const char deleted[] = " (deleted)";
 
@@ -81,6 +83,16 @@ static bool is_the_file(const struct module *module, const struct elf *elf, int 
 	return !was_deleted || candidate == PINNED || candidate == MAP_FILES;
 }
 
+/* Where a debuginfod client puts it. */
+static bool cached_path(const struct symbolizer_options *options, const uint8_t *build_id,
+	uint8_t build_id_bytes, bool executable, char ret_path[PATH_MAX])
+{
+	struct debug_key key = {.build_id_bytes = build_id_bytes, .executable = executable};
+
+	memcpy(key.build_id, build_id, build_id_bytes);
+	return debug_cache_path(options->debug_cache, &key, ret_path);
+}
+
 /* A descriptor or a negative errno. *ret_owned: it is ours to close. */
 static int candidate_open(const struct symbolizer_options *options,
 	const struct profile *profile, uint32_t id, enum candidate candidate,
@@ -104,8 +116,13 @@ static int candidate_open(const struct symbolizer_options *options,
 	}
 	if (!plain_path(profile_text(profile, module->path), path, &was_deleted))
 		return -ENOENT;
+	if (candidate == CACHE && !cached_path(options, module->build_id,
+					  module->build_id_bytes, true, path))
+		return -ENOENT;
 	if (strlen(path) < sizeof(file->path))
 		memcpy(file->path, path, strlen(path) + 1);
+	if (candidate == CACHE)
+		return file->fd = open_regular(NULL, path);
 	if (candidate == PROCESS_ROOT)
 		snprintf(file->root, sizeof(file->root), "/proc/%d/root", module->pid);
 	else if (options->sysroot)
@@ -125,8 +142,8 @@ static enum module_outcome candidate_try(const struct symbolizer_options *option
 
 	if (fd < 0)
 		return fd == -ENOEXEC ? MODULE_FILE_CHANGED : MODULE_FILE_MISSING;
-	if (elf_open_fd(fd, &file->elf, NULL) < 0)
-		return MODULE_FILE_BROKEN;
+	if (elf_open_fd(fd, &file->elf, NULL) < 0) /* the cache has empty files, too */
+		return candidate == CACHE ? MODULE_FILE_MISSING : MODULE_FILE_BROKEN;
 	return is_the_file(module, &file->elf, fd, was_deleted, candidate)
 		       ? MODULE_NAMED
 		       : MODULE_FILE_CHANGED;
@@ -244,6 +261,15 @@ static bool debug_by_build_id(const struct symbolizer_options *options,
 	return debug_try_dirs(options, wanted, root, path, ret_file);
 }
 
+static bool debug_by_cache(const struct symbolizer_options *options,
+	const struct wanted *wanted, struct module_file *ret_file)
+{
+	char path[PATH_MAX];
+
+	return cached_path(options, wanted->build_id, wanted->build_id_bytes, false, path) &&
+	       debug_try(wanted, "", path, ret_file);
+}
+
 /* .gnu_debuglink: a file name, its NUL, padding to 4, the CRC-32 of that file. */
 static bool debuglink_read(
 	const struct elf *elf, char ret_name[NAME_MAX + 1], uint32_t *ret_crc)
@@ -299,33 +325,60 @@ bool module_debug_file_open(const struct symbolizer_options *options,
 		.build_id_bytes = file->elf.build_id_bytes};
 
 	return debug_by_build_id(options, &wanted, file->root, ret_file) ||
-	       debug_by_link(options, &wanted, file->root, path, ret_file);
+	       debug_by_link(options, &wanted, file->root, path, ret_file) ||
+	       debug_by_cache(options, &wanted, ret_file);
 }
 
-/* .gnu_debugaltlink: a path, its NUL, a build id. Relative paths begin at the linking file. */
+/* .gnu_debugaltlink: a path, its NUL, a build id. The bytes stay the blob's. */
+static const char *altlink_read(const struct elf *elf, struct elf_blob *blob,
+	const uint8_t **ret_id, uint8_t *ret_bytes)
+{
+	const struct elf_section *section = elf_section(elf, ".gnu_debugaltlink");
+	const char *name;
+	struct bytes b;
+
+	if (!section || elf_load_section(elf, section, DEBUGLINK_MAX, blob) < 0)
+		return NULL;
+	b = elf_blob_reader(elf, blob);
+	name = bytes_str(&b);
+	if (!name || bytes_left(&b) < 2)
+		return NULL;
+	*ret_bytes = bytes_left(&b) > 20 ? 20 : (uint8_t)bytes_left(&b);
+	*ret_id = b.at;
+	return name;
+}
+
+bool module_alt_id(const struct module_file *file, uint8_t ret_id[20], uint8_t *ret_bytes)
+{
+	cleanup_elf_blob struct elf_blob blob = {0};
+	const uint8_t *id;
+
+	if (!altlink_read(&file->elf, &blob, &id, ret_bytes))
+		return false;
+	memcpy(ret_id, id, *ret_bytes);
+	return true;
+}
+
+/* Relative paths begin at the linking file. */
 bool module_alt_file_open(const struct symbolizer_options *options,
 	const struct module_file *file, struct module_file *ret_file)
 {
-	const struct elf_section *section = elf_section(&file->elf, ".gnu_debugaltlink");
 	cleanup_elf_blob struct elf_blob blob = {0};
 	struct wanted wanted = {.elf = &file->elf};
+	const char *slash = strrchr(file->path, '/');
+	const char *name = altlink_read(
+		&file->elf, &blob, &wanted.build_id, &wanted.build_id_bytes);
 	char full[PATH_MAX];
-	const char *name, *slash = strrchr(file->path, '/');
-	struct bytes b;
 	int len;
 
-	if (!section || elf_load_section(&file->elf, section, DEBUGLINK_MAX, &blob) < 0)
+	if (!name)
 		return false;
-	b = elf_blob_reader(&file->elf, &blob);
-	name = bytes_str(&b);
-	if (!name || bytes_left(&b) < 2)
-		return false;
-	wanted.build_id_bytes = bytes_left(&b) > 20 ? 20 : (uint8_t)bytes_left(&b);
-	wanted.build_id = b.at;
 	if (debug_by_build_id(options, &wanted, file->root, ret_file))
 		return true;
 	len = snprintf(full, sizeof(full), "%.*s%s",
 		name[0] == '/' || !slash ? 0 : (int)(slash + 1 - file->path), file->path, name);
-	return len > 0 && len < (int)sizeof(full) && full[0] == '/' &&
-	       debug_try(&wanted, file->root, full, ret_file);
+	if (len > 0 && len < (int)sizeof(full) && full[0] == '/' &&
+		debug_try(&wanted, file->root, full, ret_file))
+		return true;
+	return debug_by_cache(options, &wanted, ret_file);
 }

@@ -40,7 +40,7 @@ struct module_state {
 struct symbolizer {
 	struct symbolizer_options options;
 	char *kallsyms, *kernel_notes, *kernel_cache, *sysroot,
-		*debug_dir;	      /* copies of the options' */
+		*debug_dir, *debug_cache; /* copies of the options' */
 	struct module_state *modules; /* by the profile's module id */
 	uint32_t module_count, module_cap;
 	struct kernel_names kernel;
@@ -65,7 +65,8 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 		copy_string(options->kernel_notes, &s->kernel_notes) < 0 ||
 		copy_string(options->kernel_cache, &s->kernel_cache) < 0 ||
 		copy_string(options->sysroot, &s->sysroot) < 0 ||
-		copy_string(options->debug_dir, &s->debug_dir) < 0) {
+		copy_string(options->debug_dir, &s->debug_dir) < 0 ||
+		copy_string(options->debug_cache, &s->debug_cache) < 0) {
 		symbolizer_free(s);
 		return -ENOMEM;
 	}
@@ -74,9 +75,22 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	s->options.kernel_cache = s->kernel_cache;
 	s->options.sysroot = s->sysroot;
 	s->options.debug_dir = s->debug_dir;
+	s->options.debug_cache = s->debug_cache;
 	s->naming.no_demangle = options->no_demangle;
 	*ret_symbolizer = s;
 	return 0;
+}
+
+void symbolizer_forget_files(struct symbolizer *symbolizer)
+{
+	struct symbolizer *s = symbolizer;
+
+	for (uint32_t i = 0; i < s->module_count; i++) {
+		symtab_done(&s->modules[i].table);
+		free(s->modules[i].segments);
+		s->modules[i] = (struct module_state){0};
+	}
+	debug_pool_done(&s->debug);
 }
 
 void symbolizer_free(struct symbolizer *symbolizer)
@@ -85,19 +99,16 @@ void symbolizer_free(struct symbolizer *symbolizer)
 
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->module_count; i++) {
-		symtab_done(&s->modules[i].table);
-		free(s->modules[i].segments);
-	}
+	symbolizer_forget_files(s);
 	free(s->modules);
 	kernel_names_done(&s->kernel);
 	naming_done(&s->naming);
-	debug_pool_done(&s->debug);
 	free(s->kallsyms);
 	free(s->kernel_notes);
 	free(s->kernel_cache);
 	free(s->sysroot);
 	free(s->debug_dir);
+	free(s->debug_cache);
 	free(s);
 }
 

@@ -5,7 +5,7 @@
  * first frame is. Order for a file: the pinned descriptor, /proc/PID/map_files and
  * /proc/PID/root of a process that still has it mapped (live only), then its path; a build id
  * decides where there is one, else the inode; a file that is not the one that was mapped never
- * lends its symbols. The function that was called is named by the symbol table, where that has
+ * lends its symbols; at last, by build id, what debuginfod clients fetched. The function that was called is named by the symbol table, where that has
  * the address; what is inlined into it, and the lines, come from DWARF (module_debug.h).
  * Kernel symbols come from /proc/kallsyms, read when the first kernel frame
  * asks, and only when the running kernel is the one that was recorded (build id), moved by the
@@ -26,6 +26,7 @@ struct symbolizer_options {
 	bool no_demangle;
 	bool no_inlines; /* functions of the symbol tables only: no inlined ones, no lines */
 	const char *debug_dir; /* searched for debug files before /usr/lib/debug; NULL: none */
+	const char *debug_cache; /* what debuginfod clients fetched; NULL or "": none */
 	const char *kallsyms;  /* path, NULL: /proc/kallsyms */
 	const char *kernel_cache;    /* a folder to remember kallsyms in, NULL: do not */
 	const char *kernel_notes;    /* path, NULL: /sys/kernel/notes */
@@ -76,6 +77,9 @@ const char *symbolizer_symbol(
  * then. */
 int symbolize_all(struct symbolizer *symbolizer, struct profile *profile,
 	void (*progress)(void *ctx, uint32_t done, uint32_t total), void *ctx);
+
+/* Forgets what it knows of files: others are there now. Frames that have names keep them. */
+void symbolizer_forget_files(struct symbolizer *symbolizer);
 
 enum module_outcome symbolizer_outcome(const struct symbolizer *symbolizer, uint32_t module);
 
