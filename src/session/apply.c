@@ -275,15 +275,6 @@ static int sample_store(struct apply *apply, uint32_t event, uint32_t thread,
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-static void hits_count(struct apply *apply)
-{
-	for (uint32_t i = 0; i < apply->frame_count; i++) {
-		struct frame *frame = &apply->profile->frames[apply->chain[i]];
-
-		frame->hits += frame->hits < UINT32_MAX;
-	}
-}
-
 /* Past the limit of frames the first entry is not where the sample stopped. */
 static int self_count(struct apply *apply, const struct wick_record *record)
 {
@@ -291,15 +282,6 @@ static int self_count(struct apply *apply, const struct wick_record *record)
 		chain_first(apply, record->sample.callchain.n))
 		return 0;
 	return self_counts_add(apply->options.self, apply->chain[0]);
-}
-
-static void hits_count(struct apply *apply)
-{
-	for (uint32_t i = 0; i < apply->frame_count; i++) {
-		struct frame *frame = &apply->profile->frames[apply->chain[i]];
-
-		frame->hits += frame->hits < UINT32_MAX;
-	}
 }
 
 static int apply_sample(struct apply *apply, uint32_t event, struct wick_record *record)
@@ -318,7 +300,6 @@ static int apply_sample(struct apply *apply, uint32_t event, struct wick_record 
 	rc = chain_push(apply, process, record, &shape);
 	if (rc < 0)
 		return rc;
-	hits_count(apply);
 	stop = unwound ? unwound_stop(apply, &shape, stop) : chain_stop(apply, &shape, record);
 	apply->profile->quality.stops[stop]++;
 	if (!apply->options.count_only)
