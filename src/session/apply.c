@@ -275,6 +275,15 @@ static int sample_store(struct apply *apply, uint32_t event, uint32_t thread,
 	return rc == -ENOSPC ? 0 : rc;
 }
 
+static void hits_count(struct apply *apply)
+{
+	for (uint32_t i = 0; i < apply->frame_count; i++) {
+		struct frame *frame = &apply->profile->frames[apply->chain[i]];
+
+		frame->hits += frame->hits < UINT32_MAX;
+	}
+}
+
 /* Past the limit of frames the first entry is not where the sample stopped. */
 static int self_count(struct apply *apply, const struct wick_record *record)
 {
@@ -300,6 +309,7 @@ static int apply_sample(struct apply *apply, uint32_t event, struct wick_record 
 	rc = chain_push(apply, process, record, &shape);
 	if (rc < 0)
 		return rc;
+	hits_count(apply);
 	stop = unwound ? unwound_stop(apply, &shape, stop) : chain_stop(apply, &shape, record);
 	apply->profile->quality.stops[stop]++;
 	if (!apply->options.count_only)

@@ -11,7 +11,6 @@
 #include "session/layouts.h"
 #include "session/pump.h"
 #include "session/self_counts.h"
-#include "session/strain.h"
 #include "session/synth.h"
 #include "session/targets.h"
 
