@@ -81,10 +81,47 @@ static void event_counters_have_32_bits(void **state)
 	assert_int_equal(armv8_read(&regs, PMXEVCNTR_EL0), 2);
 }
 
+static void an_odd_counter_counts_the_wraps_before_it(void **state)
+{
+	struct armv8_regs regs;
+
+	(void)state;
+	armv8_reset(&regs, 6);
+	armv8_write(&regs, PMCR_EL0, PMCR_E | PMCR_LC);
+	for (uint32_t i = 1; i <= 4;
+		i++) { /* 1 and 3 can chain; 4 is even: it counts nothing */
+		armv8_write(&regs, PMSELR_EL0, i);
+		armv8_write(&regs, PMXEVTYPER_EL0,
+			i == 2 ? ARMV8_EVENT_CPU_CYCLES : ARMV8_EVENT_CHAIN);
+	}
+	armv8_write(&regs, PMCNTENSET_EL0, 0x1e);
+	armv8_write(&regs, PMINTENSET_EL1, 1u << 3);
+	armv8_write(&regs, PMSELR_EL0, 3);
+	armv8_write(&regs, PMXEVCNTR_EL0, UINT32_MAX - 1); /* two wraps, less 100 cycles */
+	armv8_write(&regs, PMSELR_EL0, 2);
+	armv8_write(&regs, PMXEVCNTR_EL0, 100);
+	assert_true(armv8_cycles_until(&regs, false, 1000) == (2ull << 32) - 100);
+	armv8_run(&regs, false, (1ull << 32) - 100, 0);
+	assert_int_equal(armv8_read(&regs, PMOVSCLR_EL0), 1u << 2);
+	assert_false(armv8_line(&regs));
+	assert_int_equal(armv8_cycles_until(&regs, false, 1000), 1ull << 32);
+	armv8_run(&regs, false, 1ull << 32, 0);
+	assert_int_equal(armv8_read(&regs, PMOVSCLR_EL0), 3u << 2);
+	assert_true(armv8_line(&regs));
+	assert_int_equal(armv8_read(&regs, PMXEVCNTR_EL0), 0);
+	armv8_write(&regs, PMSELR_EL0, 4);
+	assert_int_equal(armv8_read(&regs, PMXEVCNTR_EL0), 0);
+	/* Without the counter before it a chained one waits for ever. */
+	armv8_write(&regs, PMOVSCLR_EL0, 3u << 2);
+	armv8_write(&regs, PMCNTENCLR_EL0, 1u << 2);
+	assert_true(armv8_cycles_until(&regs, false, 1000) == UINT64_MAX);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(bits_are_set_and_cleared),
 	cmocka_unit_test(only_what_is_on_counts),
 	cmocka_unit_test(a_wrap_raises_the_line),
 	cmocka_unit_test(event_counters_have_32_bits),
+	cmocka_unit_test(an_odd_counter_counts_the_wraps_before_it),
 };
 UNIT_TESTS("armv8_regs", tests)

@@ -46,6 +46,7 @@ struct core_pmu {
 	const char *name;
 	uint32_t type; /* set by core_pmu_register() when it is CORE_PMU_DYNAMIC */
 	bool no_interrupt;
+	bool software; /* there is always room for one more of its events */
 	/* 0: mine; -ENOENT: somebody else's; else an error. */
 	int (*event_init)(struct core_pmu *pmu, struct core_event *event);
 	/* Finds a counter for the event on its CPU; -EAGAIN: all are taken. */
@@ -96,7 +97,7 @@ struct core_context {
 	int cpu; /* of a CPU's context, or where the task runs; -1: not scheduled in */
 	struct core_event *first; /* by next_in_context, in the order of opening */
 	uint64_t time, stamp;	  /* how long it was scheduled in, and until when that is */
-	bool rotate;		  /* an event found no counter */
+	bool rotate;		  /* a group found no counters: no other is tried */
 };
 
 struct core_hw {

@@ -5,7 +5,11 @@
  *
  * A context has a clock of its own that runs while it is scheduled in; an event's time_enabled
  * follows it from INACTIVE on, time_running while ACTIVE. A group goes in as a whole or not at
- * all; what finds no counter waits for its turn, which the tick brings (rotation).
+ * all. Where one finds no counters no other is tried, though it may be smaller: they would
+ * never let the large one in. They wait for their turn, which the tick brings (rotation):
+ *
+ *     counters 6   groups A 4, B 4, C 2   tick:  A | -   B C | -   C A | -   A | - ...
+ *                                                B and C wait, A waits, B waits
  */
 #include "softperf/core.h"
 
@@ -97,10 +101,20 @@ static void group_out(struct core_event *leader)
 	event_out(leader);
 }
 
+static bool group_is_software(const struct core_event *leader)
+{
+	for (const struct core_event *e = leader; e; e = e->next_sibling)
+		if (!e->pmu->software)
+			return false;
+	return true;
+}
+
 /* All or nothing. */
 static void group_in(struct core_event *leader, int cpu)
 {
 	if (leader->state != CORE_INACTIVE || (leader->cpu >= 0 && leader->cpu != cpu))
+		return;
+	if (leader->ctx->rotate && !group_is_software(leader))
 		return;
 	if (event_in(leader, cpu) < 0) {
 		leader->ctx->rotate = true;
@@ -127,6 +141,7 @@ void core_context_in(struct core *core, struct core_context *ctx, int cpu)
 {
 	core_context_time(ctx, core);
 	ctx->cpu = cpu;
+	ctx->rotate = false;
 	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
 		if (event->leader == event)
 			group_in(event, cpu);
@@ -141,7 +156,7 @@ void core_context_out(struct core *core, struct core_context *ctx)
 		ctx->cpu = -1;
 }
 
-/* The first group that could wait goes behind the others. */
+/* rotate_ctx(): the first group goes behind the others. */
 void core_context_rotate(struct core *core, struct core_context *ctx)
 {
 	struct core_event *first = ctx->first, **tail;
@@ -149,7 +164,6 @@ void core_context_rotate(struct core *core, struct core_context *ctx)
 
 	if (!ctx->rotate || cpu < 0 || !first)
 		return;
-	ctx->rotate = false;
 	core_context_out(core, ctx);
 	do {
 		ctx->first = first->next_in_context;

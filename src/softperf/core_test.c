@@ -106,6 +106,131 @@ static void a_group_goes_in_as_a_whole(void **state)
 	core_free(core);
 }
 
+/* A leader and siblings of instructions; returns the leader's descriptor. */
+static int group_open(struct core *core, struct core_task *task, int n)
+{
+	struct perf_event_attr attr = instructions();
+	int leader = core_open(core, &attr, task, 0, -1, -1, 0);
+
+	for (int i = 1; i < n; i++)
+		assert_true(core_open(core, &attr, task, 0, -1, leader, 0) >= 0);
+	return leader;
+}
+
+/* merge_sched_in(): behind one that does not fit no other is tried, though it would. */
+static void groups_take_turns(void **state)
+{
+	static const int sizes[] = {4, 4, 2}, thirds[] = {2, 1, 2};
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t words[3], tick_ns = 4000000;
+	int fds[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		fds[i] = group_open(core, task, sizes[i]);
+	core_advance(core, 300 * tick_ns);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(core_read(core, fds[i], words, sizeof(words)), 24);
+		assert_int_equal(words[1], 300 * tick_ns);
+		assert_int_equal(words[2], 100 * tick_ns * (unsigned)thirds[i]);
+		assert_true(words[0] + 100 >= words[2] && words[0] <= words[2] + 100);
+	}
+	core_free(core);
+}
+
+/* A software event has a place whoever waits. */
+static void software_does_not_wait(void **state)
+{
+	struct perf_event_attr attr = instructions();
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t words[3];
+	int fd;
+
+	(void)state;
+	group_open(core, task, 4);
+	group_open(core, task, 4);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	fd = core_open(core, &attr, task, 0, -1, -1, 0);
+	core_advance(core, 100000000);
+	core_read(core, fd, words, sizeof(words));
+	assert_int_equal(words[0], 100000000);
+	assert_int_equal(words[1], 100000000);
+	assert_int_equal(words[2], 100000000);
+	core_free(core);
+}
+
+static void long_counters_are_pairs(void **state)
+{
+	struct perf_event_attr attr = instructions(), single = attr;
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t words[3];
+	int leader, fd;
+
+	(void)state;
+	attr.config1 = 1; /* format/long */
+	leader = core_open(core, &attr, task, 0, -1, -1, 0);
+	assert_int_equal(core_event_of(core, leader)->hw.idx, 1);
+	fd = core_open(core, &single, task, 0, -1, leader, 0);
+	assert_int_equal(core_event_of(core, fd)->hw.idx, 2);
+	/* Counters 3 and 4 are no pair: the next one begins at an even counter. */
+	fd = core_open(core, &attr, task, 0, -1, leader, 0);
+	assert_int_equal(core_event_of(core, fd)->hw.idx, 5);
+	assert_int_equal(core_open(core, &attr, task, 0, -1, leader, 0), -EINVAL);
+	fd = core_open(core, &single, task, 0, -1, leader, 0);
+	assert_int_equal(core_event_of(core, fd)->hw.idx, 3);
+	/* Cycles have 64 bits of their own; the second of them would want a pair. */
+	attr.config = PERF_COUNT_HW_CPU_CYCLES;
+	fd = core_open(core, &attr, task, 0, -1, leader, 0);
+	assert_int_equal(core_event_of(core, fd)->hw.idx, ARMV8_CYCLE_IDX);
+	assert_int_equal(core_open(core, &attr, task, 0, -1, leader, 0), -EINVAL);
+	/* 20 s at an instruction a ns: beyond 32 bits, several times. */
+	core_advance(core, 20000000000ull);
+	core_read(core, leader, words, sizeof(words));
+	assert_int_equal(words[0], 20000000000ull);
+	assert_int_equal(words[2], words[1]);
+	core_read(core, fd, words, sizeof(words));
+	assert_int_equal(words[0], 20000000000ull);
+	core_free(core);
+}
+
+static void count_interrupts(void *ctx, const char *who, const char *text)
+{
+	(void)text;
+	*(uint32_t *)ctx += !strcmp(who, "interrupt");
+}
+
+/* A period of 6,000,000,000: a counter of 32 bits continues it from half to half. */
+static void long_periods_interrupt_once(void **state)
+{
+	(void)state;
+	for (unsigned is_long = 0; is_long < 2; is_long++) {
+		struct perf_event_attr attr = instructions();
+		struct core_task *task;
+		struct core *core = core_with_pmu(&task);
+		uint32_t interrupts = 0;
+		uint64_t words[3];
+		int fd;
+
+		core->options.trace = count_interrupts;
+		core->options.trace_ctx = &interrupts;
+		attr.config1 = is_long;
+		attr.sample_period = 6000000000;
+		attr.sample_type = PERF_SAMPLE_IP;
+		fd = core_open(core, &attr, task, 0, -1, -1, 0);
+		assert_true(fd >= 0 && core_mmap(core, fd, 1, true) >= 0);
+		core_advance(core, 31000000000ull);
+		core_read(core, fd, words, sizeof(words));
+		assert_int_equal(words[0], 31000000000ull);
+		assert_int_equal(core->samples, 5);
+		assert_int_equal(interrupts, is_long ? 5 : 15);
+		core_free(core);
+	}
+}
+
 static void the_sampled_periods_are_the_count(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
@@ -185,6 +310,10 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(probing_looks_at_the_node),
 	cmocka_unit_test(events_take_turns),
 	cmocka_unit_test(a_group_goes_in_as_a_whole),
+	cmocka_unit_test(groups_take_turns),
+	cmocka_unit_test(software_does_not_wait),
+	cmocka_unit_test(long_counters_are_pairs),
+	cmocka_unit_test(long_periods_interrupt_once),
 	cmocka_unit_test(the_sampled_periods_are_the_count),
 	cmocka_unit_test(nonsense_names_its_line),
 	cmocka_unit_test(nonsense_behind_start_names_its_line),

@@ -7,6 +7,14 @@
  *                count, set the next period, perf_event_overflow(); PMCR.E = 1
  *
  * Cycles take the cycle counter while it is free, which leaves the others to other events.
+ *
+ * An event counter has 32 bits, and so has the period; the cycle counter has 64, and is used as
+ * if its upper half had run out already. An event that asks for 64 bits (format/long: config1
+ * bit 0) gets the whole cycle counter, or a pair of counters: the even one counts the event,
+ * the odd one its wraps (CHAIN), and the odd one's interrupt is the event's.
+ *
+ *     idx - 1 (even)  idx (odd)             config1:0 = 1, hw.idx = idx
+ *     [ event, low ] -> [ CHAIN, high ] -> PMOVSSET, bit idx
  */
 #include "softperf/drivers/armv8_pmuv3.h"
 
@@ -23,7 +31,9 @@ enum { INTERRUPT_NS = 2000 };
 struct armv8_cpu {
 	struct armv8_regs regs;
 	uint64_t due_ns; /* the line is up: when the handler will run; 0: it is not */
-	struct core_event *events[ARMV8_CYCLE_IDX + 1]; /* by counter */
+	struct core_event
+		*events[ARMV8_CYCLE_IDX + 1];	 /* by counter; a pair's is the odd one */
+	uint32_t used;				 /* counters, by bit */
 	uint64_t cycles_left, instructions_left; /* thousandths that are no whole one yet */
 };
 
@@ -53,37 +63,68 @@ static int event_number(const struct core_pmu *pmu, const struct perf_event_attr
 	return -ENOENT;
 }
 
-static uint64_t max_period(const struct core_event *event)
+/* armv8pmu_event_is_64bit() */
+static bool is_long(const struct core_event *event)
 {
-	return event->hw.idx == ARMV8_CYCLE_IDX ? UINT64_MAX : UINT32_MAX;
+	return event->attr.config1 & 1;
 }
 
-static bool has_room(const struct core_pmu *pmu, const struct core_event *event, uint32_t *left,
-	bool *cycle_counter)
+/* armv8pmu_event_is_chained() */
+static bool is_chained(const struct core_event *event)
 {
-	int number = event_number(pmu, &event->attr);
+	return is_long(event) && event->hw.idx != ARMV8_CYCLE_IDX;
+}
 
+/* arm_pmu_event_max_period() */
+static uint64_t max_period(const struct core_event *event)
+{
+	return is_long(event) ? UINT64_MAX : UINT32_MAX;
+}
+
+/*
+ * armv8pmu_get_event_idx(): takes from the bits of those that are taken. -EAGAIN: none is
+ * left.
+ */
+static int counter_take(
+	const struct core_pmu *pmu, const struct core_event *event, uint32_t *used)
+{
+	uint32_t counters = ((const struct armv8_pmu *)pmu->data)->counters;
+	uint32_t step = is_long(event) ? 2 : 1;
+
+	if (event_number(pmu, &event->attr) == ARMV8_EVENT_CPU_CYCLES &&
+		!(*used >> ARMV8_CYCLE_IDX)) {
+		*used |= 1u << ARMV8_CYCLE_IDX;
+		return ARMV8_CYCLE_IDX;
+	}
+	for (uint32_t i = 0; i + step <= counters; i += step) {
+		uint32_t bits = (step == 2 ? 3u : 1u) << i;
+
+		if (*used & bits)
+			continue;
+		*used |= bits;
+		return (int)(i + step - 1);
+	}
+	return -EAGAIN;
+}
+
+static bool has_room(const struct core_pmu *pmu, const struct core_event *event, uint32_t *used)
+{
 	/* Somebody else's, or one that rests and may never run with the others. */
-	if (number < 0 ||
+	if (event_number(pmu, &event->attr) < 0 ||
 		(event->state == CORE_OFF && !(event->attr.flags & ATTR_ENABLE_ON_EXEC)))
 		return true;
-	if (number == ARMV8_EVENT_CPU_CYCLES && *cycle_counter) {
-		*cycle_counter = false;
-		return true;
-	}
-	return (*left)-- > 0;
+	return counter_take(pmu, event, used) >= 0;
 }
 
 /* validate_group(): could the leader, its siblings and this one ever count together? */
 static bool group_fits(const struct core_pmu *pmu, const struct core_event *event)
 {
-	uint32_t left = ((const struct armv8_pmu *)pmu->data)->counters;
-	bool cycle_counter = true;
+	uint32_t used = 0;
 
 	for (const struct core_event *e = event->leader; e; e = e->next_sibling)
-		if (!has_room(pmu, e, &left, &cycle_counter))
+		if (!has_room(pmu, e, &used))
 			return false;
-	return event->leader == event || has_room(pmu, event, &left, &cycle_counter);
+	return event->leader == event || has_room(pmu, event, &used);
 }
 
 static int armv8_event_init(struct core_pmu *pmu, struct core_event *event)
@@ -98,35 +139,59 @@ static int armv8_event_init(struct core_pmu *pmu, struct core_event *event)
 		return -EOPNOTSUPP;
 	/* A count without samples still must not miss a wrap. */
 	if (!event->attr.sample_period) {
-		event->hw.sample_period = UINT32_MAX >> 1;
+		event->hw.sample_period = max_period(event) >> 1;
 		event->hw.last_period = event->hw.sample_period;
 		event->hw.period_left = (int64_t)event->hw.sample_period;
 	}
 	return 0;
 }
 
-static uint64_t counter_read(struct armv8_cpu *cpu, int idx)
+static uint32_t register_read(struct armv8_cpu *cpu, int idx)
 {
-	if (idx == ARMV8_CYCLE_IDX)
-		return armv8_read(&cpu->regs, PMCCNTR_EL0);
 	armv8_write(&cpu->regs, PMSELR_EL0, (uint64_t)idx);
-	return armv8_read(&cpu->regs, PMXEVCNTR_EL0);
+	return (uint32_t)armv8_read(&cpu->regs, PMXEVCNTR_EL0);
 }
 
-static void counter_write(struct armv8_cpu *cpu, int idx, uint64_t value)
+static void register_write(struct armv8_cpu *cpu, int idx, enum armv8_reg reg, uint64_t value)
 {
+	armv8_write(&cpu->regs, PMSELR_EL0, (uint64_t)idx);
+	armv8_write(&cpu->regs, reg, value);
+}
+
+/* armv8pmu_read_counter() */
+static uint64_t counter_read(const struct core_event *event)
+{
+	struct armv8_cpu *cpu = cpu_of(event);
+	int idx = event->hw.idx;
+
+	if (idx == ARMV8_CYCLE_IDX)
+		return armv8_read(&cpu->regs, PMCCNTR_EL0) & max_period(event);
+	if (is_chained(event))
+		return (uint64_t)register_read(cpu, idx) << 32 | register_read(cpu, idx - 1);
+	return register_read(cpu, idx);
+}
+
+/* armv8pmu_write_counter(); the cycle counter overflows at 64 bits, whatever the event has. */
+static void counter_write(const struct core_event *event, uint64_t value)
+{
+	struct armv8_cpu *cpu = cpu_of(event);
+	int idx = event->hw.idx;
+
 	if (idx == ARMV8_CYCLE_IDX) {
-		armv8_write(&cpu->regs, PMCCNTR_EL0, value);
+		armv8_write(&cpu->regs, PMCCNTR_EL0, value | ~max_period(event));
 		return;
 	}
-	armv8_write(&cpu->regs, PMSELR_EL0, (uint64_t)idx);
-	armv8_write(&cpu->regs, PMXEVCNTR_EL0, value);
+	if (is_chained(event)) {
+		register_write(cpu, idx, PMXEVCNTR_EL0, value >> 32);
+		idx--;
+	}
+	register_write(cpu, idx, PMXEVCNTR_EL0, value & UINT32_MAX);
 }
 
 /* armpmu_event_update() */
 static void armv8_update(struct core_event *event)
 {
-	uint64_t now = counter_read(cpu_of(event), event->hw.idx);
+	uint64_t now = counter_read(event);
 	uint64_t delta = (now - event->hw.prev) & max_period(event);
 
 	event->hw.prev = now;
@@ -164,39 +229,46 @@ static bool armv8_set_period(struct core_event *event)
 	if ((uint64_t)left > most)
 		left = (int64_t)most;
 	hw->prev = (uint64_t)-left & max_period(event);
-	counter_write(cpu_of(event), hw->idx, hw->prev);
+	counter_write(event, hw->prev);
 	return ended;
+}
+
+/* The bits of the event's counters; its interrupt is the last one's. */
+static uint32_t counter_bits(const struct core_event *event)
+{
+	return is_chained(event) ? 3u << (event->hw.idx - 1) : 1u << event->hw.idx;
 }
 
 static void counter_enable(struct core_event *event)
 {
-	struct armv8_regs *regs = &cpu_of(event)->regs;
-	uint32_t bit = 1u << event->hw.idx,
-		 type = (uint32_t)event_number(event->pmu, &event->attr);
+	struct armv8_cpu *cpu = cpu_of(event);
+	uint32_t type = (uint32_t)event_number(event->pmu, &event->attr);
+	int idx = event->hw.idx;
 
-	armv8_write(regs, PMCNTENCLR_EL0, bit);
+	armv8_write(&cpu->regs, PMCNTENCLR_EL0, counter_bits(event));
 	if (event->attr.flags & ATTR_EXCLUDE_KERNEL)
 		type |= PMEVTYPER_P;
 	if (event->attr.flags & ATTR_EXCLUDE_USER)
 		type |= PMEVTYPER_U;
-	if (event->hw.idx == ARMV8_CYCLE_IDX) {
-		armv8_write(regs, PMCCFILTR_EL0, type);
+	if (idx == ARMV8_CYCLE_IDX)
+		armv8_write(&cpu->regs, PMCCFILTR_EL0, type);
+	else if (is_chained(event)) {
+		register_write(cpu, idx - 1, PMXEVTYPER_EL0, type);
+		register_write(cpu, idx, PMXEVTYPER_EL0, ARMV8_EVENT_CHAIN);
 	} else {
-		armv8_write(regs, PMSELR_EL0, (uint64_t)event->hw.idx);
-		armv8_write(regs, PMXEVTYPER_EL0, type);
+		register_write(cpu, idx, PMXEVTYPER_EL0, type);
 	}
-	armv8_write(regs, PMINTENSET_EL1, bit);
-	armv8_write(regs, PMCNTENSET_EL0, bit);
+	armv8_write(&cpu->regs, PMINTENSET_EL1, 1u << idx);
+	armv8_write(&cpu->regs, PMCNTENSET_EL0, counter_bits(event));
 }
 
 static void counter_disable(struct core_event *event)
 {
 	struct armv8_regs *regs = &cpu_of(event)->regs;
-	uint32_t bit = 1u << event->hw.idx;
 
-	armv8_write(regs, PMCNTENCLR_EL0, bit);
-	armv8_write(regs, PMINTENCLR_EL1, bit);
-	armv8_write(regs, PMOVSCLR_EL0, bit);
+	armv8_write(regs, PMCNTENCLR_EL0, counter_bits(event));
+	armv8_write(regs, PMINTENCLR_EL1, 1u << event->hw.idx);
+	armv8_write(regs, PMOVSCLR_EL0, counter_bits(event));
 }
 
 static void armv8_start(struct core_event *event, int flags)
@@ -218,33 +290,20 @@ static void armv8_stop(struct core_event *event, int flags)
 	event->hw.stopped = true;
 }
 
-/* armv8pmu_get_event_idx() */
-static int counter_find(const struct core_event *event, const struct armv8_cpu *cpu)
-{
-	const struct armv8_pmu *pmu = event->pmu->data;
-
-	if (event_number(event->pmu, &event->attr) == ARMV8_EVENT_CPU_CYCLES &&
-		!cpu->events[ARMV8_CYCLE_IDX])
-		return ARMV8_CYCLE_IDX;
-	for (uint32_t i = 0; i < pmu->counters; i++)
-		if (!cpu->events[i])
-			return (int)i;
-	return -EAGAIN;
-}
-
 static int armv8_add(struct core_event *event, int flags)
 {
 	struct armv8_cpu *cpu = cpu_of(event);
-	int idx = counter_find(event, cpu);
+	int idx = counter_take(event->pmu, event, &cpu->used);
 
 	if (idx < 0)
 		return idx;
 	event->hw.idx = idx;
 	cpu->events[idx] = event;
 	event->hw.stopped = true;
-	core_trace(event->core, "driver", "armv8_pmuv3: event %llu gets %s %d",
+	core_trace(event->core, "driver", "armv8_pmuv3: event %llu gets %s %d%s",
 		(unsigned long long)event->id,
-		idx == ARMV8_CYCLE_IDX ? "the cycle counter, bit" : "counter", idx);
+		idx == ARMV8_CYCLE_IDX ? "the cycle counter, bit" : "counter", idx,
+		is_chained(event) ? ", chained to the one before" : "");
 	if (flags & CORE_EF_START)
 		armv8_start(event, CORE_EF_RELOAD);
 	return 0;
@@ -255,6 +314,7 @@ static void armv8_del(struct core_event *event, int flags)
 	(void)flags;
 	armv8_stop(event, CORE_EF_UPDATE);
 	cpu_of(event)->events[event->hw.idx] = NULL;
+	cpu_of(event)->used &= ~counter_bits(event);
 	event->hw.idx = -1;
 }
 

@@ -123,6 +123,8 @@ static bool counts(const struct armv8_regs *regs, uint32_t idx, uint32_t filter,
 
 void armv8_run(struct armv8_regs *regs, bool kernel, uint64_t cycles, uint64_t instructions)
 {
+	uint64_t carried = 0; /* wraps of the counter before */
+
 	if (counts(regs, ARMV8_CYCLE_IDX, regs->cycle_filter, kernel)) {
 		uint64_t before = regs->cycles;
 		bool wrapped;
@@ -134,17 +136,25 @@ void armv8_run(struct armv8_regs *regs, bool kernel, uint64_t cycles, uint64_t i
 			regs->overflowed |= CYCLE_BIT;
 	}
 	for (uint32_t i = 0; i < counters_of(regs); i++) {
-		uint32_t event = regs->type[i] & PMEVTYPER_EVENT;
-		uint64_t value = regs->counter[i];
+		uint64_t value = regs->counter[i], before = carried;
 
+		carried = 0;
 		if (!counts(regs, i, regs->type[i], kernel))
 			continue;
-		if (event == ARMV8_EVENT_CPU_CYCLES)
+		switch (regs->type[i] & PMEVTYPER_EVENT) {
+		case ARMV8_EVENT_CPU_CYCLES:
 			value += cycles;
-		else if (event == ARMV8_EVENT_INST_RETIRED)
+			break;
+		case ARMV8_EVENT_INST_RETIRED:
 			value += instructions;
+			break;
+		case ARMV8_EVENT_CHAIN:
+			value += i & 1 ? before : 0;
+			break;
+		}
 		regs->counter[i] = (uint32_t)value;
-		if (value >> 32)
+		carried = value >> 32;
+		if (carried)
 			regs->overflowed |= 1u << i;
 	}
 }
@@ -152,6 +162,32 @@ void armv8_run(struct armv8_regs *regs, bool kernel, uint64_t cycles, uint64_t i
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+/* Cycles until so many of the event have happened. */
+static uint64_t cycles_for(uint32_t type, uint64_t events, uint64_t instructions_per_1000)
+{
+	unsigned __int128 cycles = events;
+
+	if ((type & PMEVTYPER_EVENT) == ARMV8_EVENT_INST_RETIRED && instructions_per_1000)
+		cycles = (cycles * 1000 + instructions_per_1000 - 1) / instructions_per_1000;
+	else if ((type & PMEVTYPER_EVENT) != ARMV8_EVENT_CPU_CYCLES)
+		return UINT64_MAX;
+	return cycles > UINT64_MAX ? UINT64_MAX : (uint64_t)cycles;
+}
+
+/* Until counter i wraps; a chained one has to wait for the wraps of the one before. */
+static uint64_t cycles_until_wrap(
+	const struct armv8_regs *regs, uint32_t i, bool kernel, uint64_t instructions_per_1000)
+{
+	uint64_t left = (1ull << 32) - regs->counter[i];
+
+	if ((regs->type[i] & PMEVTYPER_EVENT) != ARMV8_EVENT_CHAIN)
+		return cycles_for(regs->type[i], left, instructions_per_1000);
+	if (!(i & 1) || !counts(regs, i - 1, regs->type[i - 1], kernel))
+		return UINT64_MAX;
+	left = -((uint64_t)regs->counter[i] << 32 | regs->counter[i - 1]);
+	return left ? cycles_for(regs->type[i - 1], left, instructions_per_1000) : UINT64_MAX;
 }
 
 uint64_t armv8_cycles_until(
@@ -165,17 +201,9 @@ uint64_t armv8_cycles_until(
 		counts(regs, ARMV8_CYCLE_IDX, regs->cycle_filter, kernel))
 		cycles = regs->pmcr & PMCR_LC ? -regs->cycles
 					      : (1ull << 32) - (uint32_t)regs->cycles;
-	for (uint32_t i = 0; i < counters_of(regs); i++) {
-		uint64_t left = (1ull << 32) - regs->counter[i];
-
-		if (!(regs->interrupts >> i & 1) || !counts(regs, i, regs->type[i], kernel))
-			continue;
-		if ((regs->type[i] & PMEVTYPER_EVENT) == ARMV8_EVENT_CPU_CYCLES)
-			cycles = least(cycles, left);
-		else if ((regs->type[i] & PMEVTYPER_EVENT) == ARMV8_EVENT_INST_RETIRED &&
-			 instructions_per_1000)
-			cycles = least(cycles, (left * 1000 + instructions_per_1000 - 1) /
-						       instructions_per_1000);
-	}
+	for (uint32_t i = 0; i < counters_of(regs); i++)
+		if (regs->interrupts >> i & 1 && counts(regs, i, regs->type[i], kernel))
+			cycles = least(cycles,
+				cycles_until_wrap(regs, i, kernel, instructions_per_1000));
 	return cycles;
 }

@@ -1,6 +1,7 @@
 /*
  * The registers of one CPU's PMU, as the ARMv8 manual has them (D11, "The Performance Monitors
- * Extension"): a cycle counter of 64 bits and up to 6 event counters of 32.
+ * Extension"): a cycle counter of 64 bits and up to 6 event counters of 32, of which an odd one
+ * may count how often the one before it has wrapped (CHAIN).
  *
  * Pure: the driver writes and reads registers, the machine says what the CPU did, and the
  * interrupt line is a function of the state.
@@ -36,7 +37,11 @@ enum armv8_reg {
 #define PMEVTYPER_U	(1u << 30) /* do not count at EL0 */
 #define PMEVTYPER_EVENT 0xffffu
 
-enum { ARMV8_EVENT_INST_RETIRED = 0x08, ARMV8_EVENT_CPU_CYCLES = 0x11 };
+enum {
+	ARMV8_EVENT_INST_RETIRED = 0x08,
+	ARMV8_EVENT_CPU_CYCLES = 0x11,
+	ARMV8_EVENT_CHAIN = 0x1e,
+};
 
 struct armv8_regs {
 	uint32_t pmcr, enabled, interrupts, overflowed, selected;

@@ -135,6 +135,7 @@ int core_cpu_clock_register(struct core *core)
 	struct core_pmu pmu = {
 		.name = "cpu_clock",
 		.type = CORE_PMU_DYNAMIC,
+		.software = true,
 		.event_init = cpu_clock_init,
 		.add = clock_add,
 		.del = clock_stop,

@@ -134,6 +134,7 @@ int core_software_register(struct core *core)
 	static const struct core_pmu software = {
 		.name = "software",
 		.type = PERF_TYPE_SOFTWARE,
+		.software = true,
 		.event_init = sw_event_init,
 		.add = sw_add,
 		.del = sw_del,
