@@ -30,6 +30,7 @@ struct wick_layout {
 	uint64_t branch_sample_type;
 	uint64_t regs_user, regs_intr; /* register masks */
 	bool sample_id_all;	       /* the other records carry a trailer */
+	bool build_ids;		       /* MMAP2 was asked to have build ids */
 	uint16_t trailer_bytes;	       /* its size */
 	/* Fixed places in a SAMPLE; 0: not there. */
 	uint16_t ip_off, tid_off, time_off, id_off, cpu_off, period_off;

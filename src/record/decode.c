@@ -12,7 +12,8 @@
 
 #include <errno.h>
 
-#define BUILD_ID_MAX 20
+#define BUILD_ID_MAX   20
+#define BUILD_ID_WHOLE 16 /* md5, uuid; sha1 has 20 */
 
 static void decode_name(struct bytes *b, struct wick_name *name)
 {
@@ -29,11 +30,31 @@ static void decode_pair(struct bytes *b, uint32_t *first, uint32_t *second)
 }
 
 /* The 24 bytes of an MMAP2 that are a build id or a device and an inode. */
-static void decode_identity(uint16_t misc, struct bytes *b, struct wick_record_mmap *mmap)
+/*
+ * A build id, or device and inode? The kernel (6.18 at least) writes the bit of one recorder's
+ * event into the records of the next one's, which may not have asked for build ids: the first
+ * byte is that of a device number then. Recordings that got their build ids later ("perf
+ * inject") have whole ones.
+ */
+static bool has_build_id(
+	const struct wick_layout *layout, const struct wick_record *record, struct bytes b)
 {
+	uint8_t len = bytes_u8(&b);
+	bool padded = !bytes_u8(&b) && !bytes_u8(&b) && !bytes_u8(&b);
+
+	if (!(record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+		return false;
+	return layout->build_ids || (padded && len >= BUILD_ID_WHOLE && len <= BUILD_ID_MAX);
+}
+
+static void decode_identity(
+	const struct wick_layout *layout, struct wick_record *record, struct bytes *b)
+{
+	struct wick_record_mmap *mmap = &record->mmap;
 	const uint8_t *id;
 
-	if (!(misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+	if (!has_build_id(layout, record, *b)) {
+		record->misc &= (uint16_t)~PERF_RECORD_MISC_MMAP_BUILD_ID;
 		decode_pair(b, &mmap->maj, &mmap->min);
 		mmap->ino = bytes_u64(b);
 		mmap->ino_generation = bytes_u64(b);
@@ -51,7 +72,8 @@ static void decode_identity(uint16_t misc, struct bytes *b, struct wick_record_m
 	memcpy(mmap->build_id, id, mmap->build_id_bytes);
 }
 
-static void decode_mmap(struct wick_record *record, struct bytes *b)
+static void decode_mmap(
+	const struct wick_layout *layout, struct wick_record *record, struct bytes *b)
 {
 	struct wick_record_mmap *mmap = &record->mmap;
 
@@ -60,7 +82,7 @@ static void decode_mmap(struct wick_record *record, struct bytes *b)
 	mmap->len = bytes_u64(b);
 	mmap->pgoff = bytes_u64(b);
 	if (record->type == PERF_RECORD_MMAP2) {
-		decode_identity(record->misc, b, mmap);
+		decode_identity(layout, record, b);
 		decode_pair(b, &mmap->prot, &mmap->flags);
 	}
 	decode_name(b, &mmap->filename);
@@ -151,12 +173,13 @@ static bool decode_bookkeeping(
 }
 
 /* The records about what runs: tasks, mappings, kernel symbols. */
-static bool decode_sideband(struct wick_record *record, struct bytes *b)
+static bool decode_sideband(
+	const struct wick_layout *layout, struct wick_record *record, struct bytes *b)
 {
 	switch (record->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		decode_mmap(record, b);
+		decode_mmap(layout, record, b);
 		return true;
 	case PERF_RECORD_COMM:
 		decode_pair(b, &record->comm.pid, &record->comm.tid);
@@ -240,7 +263,8 @@ int wick_record_decode(const struct wick_layout *layout, const void *bytes, size
 		return -EBADMSG;
 	body_end = header.size - layout->trailer_bytes;
 	b.end = start + body_end;
-	if (!decode_sideband(ret_record, &b) && !decode_bookkeeping(layout, ret_record, &b))
+	if (!decode_sideband(layout, ret_record, &b) &&
+		!decode_bookkeeping(layout, ret_record, &b))
 		return -ENOTSUP;
 	if (layout->trailer_bytes)
 		decode_trailer(layout->sample_type,

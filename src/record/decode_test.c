@@ -104,6 +104,33 @@ static void mmap_and_mmap2(void **state)
 	assert_int_equal(record.mmap.prot, 5);
 }
 
+/* The bit of another recorder's event, over what this one asked for. */
+static void a_bit_that_leaked_makes_no_build_id(void **state)
+{
+	static const uint64_t leaked[] = {HEADER(10, 2 | 1 << 14, 128), PAIR(100, 101),
+		0x400000, 0x1000, 0x2000, PAIR(254, 1), 1234, 5, PAIR(5, 2), 0x6e69622f,
+		TRAILER};
+	static const uint64_t small[] = {HEADER(10, 2 | 1 << 14, 128), PAIR(100, 101), 0x400000,
+		0x1000, 0x2000, PAIR(8, 1), 1234, 5, PAIR(5, 2), 0x6e69622f, TRAILER};
+	struct wick_layout layout = layout_of(&attr);
+	struct wick_record record;
+
+	(void)state;
+	assert_int_equal(wick_record_decode(&layout, leaked, sizeof(leaked), &record), 128);
+	assert_true(record.mmap.has_inode);
+	assert_int_equal(record.mmap.maj, 254);
+	assert_int_equal(record.mmap.ino, 1234);
+	assert_int_equal(record.mmap.build_id_bytes, 0);
+	assert_int_equal(record.misc, 2);
+	assert_int_equal(wick_record_decode(&layout, small, sizeof(small), &record), 128);
+	assert_int_equal(record.mmap.maj, 8);
+	layout.build_ids = true;
+	assert_int_equal(
+		wick_record_decode(&layout, leaked, sizeof(leaked), &record), -EBADMSG);
+	assert_int_equal(wick_record_decode(&layout, small, sizeof(small), &record), 128);
+	assert_int_equal(record.mmap.build_id_bytes, 8);
+}
+
 static void tasks(void **state)
 {
 	static const uint64_t comm[] = {
@@ -254,6 +281,7 @@ static void what_is_refused(void **state)
 	assert_int_equal(record.type, PERF_RECORD_FINISHED_ROUND);
 	assert_int_equal(
 		wick_record_decode(&layout, no_end, sizeof(no_end), &record), -EBADMSG);
+	layout.build_ids = true;
 	assert_int_equal(
 		wick_record_decode(&layout, long_id, sizeof(long_id), &record), -EBADMSG);
 	assert_int_equal(
@@ -280,6 +308,7 @@ static void every_type_has_a_name(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(mmap_and_mmap2),
+	cmocka_unit_test(a_bit_that_leaked_makes_no_build_id),
 	cmocka_unit_test(tasks),
 	cmocka_unit_test(bookkeeping),
 	cmocka_unit_test(kernel_side),

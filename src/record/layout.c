@@ -81,6 +81,7 @@ int wick_layout_init(struct wick_layout *layout, const struct perf_event_attr *a
 		.regs_user = attr->sample_regs_user,
 		.regs_intr = attr->sample_regs_intr,
 		.sample_id_all = attr->flags & ATTR_SAMPLE_ID_ALL,
+		.build_ids = attr->flags & ATTR_BUILD_ID,
 		.ip_off = sample_place(type, PERF_SAMPLE_IP),
 		.tid_off = sample_place(type, PERF_SAMPLE_TID),
 		.time_off = sample_place(type, PERF_SAMPLE_TIME),
