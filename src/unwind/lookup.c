@@ -193,6 +193,7 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 	if (!exact && (rc == -ENOENT || walk->unwinder->row.function_end == vaddr + 1)) {
 		if (starts_a_root(walk, module, vaddr + 1)) {
 			rule->kind = RULE_ROOT;
+			rule->flags |= RULE_STARTS;
 			return;
 		}
 		rc = row_at(walk, module, vaddr);
@@ -207,6 +208,9 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 		rule->kind = RULE_ROOT;
 	else
 		rule_by_code(walk, module, rule, vaddr + !exact, exact);
+	if (!exact &&
+		(rule->kind == RULE_SIGRETURN || (rc == 0 && walk->unwinder->row.signal_frame)))
+		rule->flags |= RULE_STARTS;
 }
 
 /*
@@ -250,8 +254,8 @@ static struct rule *rule_fetch(struct walk *walk, struct rule *set, uint64_t pc,
 		}
 	}
 	u->stats.misses++;
-	u->passing = (struct rule){
-		.key = key, .bias = bias, .generation = generation, .dso = dso};
+	u->passing =
+		(struct rule){.key = key, .bias = bias, .generation = generation, .dso = dso};
 	if (rule_make_passing(walk, &u->passing, pc, exact))
 		return &u->passing;
 	/* The one that was worked out last goes on for another while. */

@@ -149,7 +149,10 @@ void rule_of_code(
 	ret_rule->how = UNWIND_BY_CODE;
 	ret_rule->cfa_reg = code->cfa_reg;
 	ret_rule->cfa_offset = code->cfa_offset;
-	ret_rule->ra_slot = slot_of(&m, -8);
+	if (code->ra_in_reg)
+		ret_rule->flags |= RULE_RA_IN_REG;
+	else
+		ret_rule->ra_slot = slot_of(&m, 8ll * code->ra);
 	for (unsigned i = 0; i < arch->tracked_count; i++)
 		if (code->saved[i] != CODE_NOT_SAVED)
 			ret_rule->slots[i] = slot_of(&m, 8ll * code->saved[i]);

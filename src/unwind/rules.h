@@ -29,7 +29,9 @@ enum rule_kind {
 };
 
 enum rule_flag {
-	RULE_SIGNAL = 1, /* the caller was interrupted */
+	/* A return address that no call left: the start of a function, put there by the kernel
+	 * (the signal trampoline), by makecontext() and its like. */
+	RULE_STARTS = 1,
 	RULE_DEREF = 2,
 	RULE_FROM_REG = 4,
 	RULE_RA_IN_REG = 8,  /* the link register still holds the return address */

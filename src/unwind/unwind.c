@@ -225,13 +225,14 @@ static int step(struct walk *walk, const struct rule *rule, unsigned *ret_how)
 	}
 }
 
-static void emit(struct walk *walk, unsigned how)
+static void emit(struct walk *walk, const struct rule *rule, unsigned how)
 {
 	struct unwind_result *out = walk->out;
+	bool exact = walk->exact || rule->flags & RULE_STARTS;
 
 	out->addrs[out->count] = walk->pc;
 	if (out->hows)
-		out->hows[out->count] = (uint8_t)(how | (walk->exact ? UNWIND_EXACT : 0));
+		out->hows[out->count] = (uint8_t)(how | (exact ? UNWIND_EXACT : 0));
 	out->counts[how]++;
 	out->count++;
 }
@@ -278,7 +279,7 @@ static enum stack_stop climb(struct walk *walk)
 			return STOP_BAD_CFI;
 		if (out->count == limit)
 			return STOP_DEPTH;
-		emit(walk, how);
+		emit(walk, rule, how);
 		out->stop_addr = walk->pc;
 		if (walk->late != LATE_GOOD)
 			walk->sure_count = out->count;

@@ -4,6 +4,8 @@
  */
 #include "unwind/arch/arch.h"
 
+#include "unwind/arch/a64_code.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -57,4 +59,6 @@ const struct arch arch_aarch64 = {
 	.sigframe_offset = 128 + 176 + 8,
 	.sigframe_count = sizeof(sigframe_regs),
 	.sigframe_regs = sigframe_regs,
+	.code_frame = a64_code_frame,
+	.call_enters = a64_call_enters,
 };

@@ -16,6 +16,21 @@ const struct arch *arch_of(enum unwind_arch arch)
 	return NULL;
 }
 
+bool code_is_start(const struct code_view *view, uint64_t at)
+{
+	uint32_t lo = 0, hi = view->start_count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (view->starts[mid] < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < view->start_count && view->starts[lo] == at;
+}
+
 size_t code_read(const struct elf *elf, uint64_t vaddr, void *ret_bytes, size_t len)
 {
 	for (uint32_t i = 0; i < elf->segment_count; i++) {

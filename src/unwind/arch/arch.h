@@ -73,8 +73,13 @@ struct code_result {
 	int32_t cfa_offset;
 	bool unsure;			 /* not all ways agree: a frame pointer is worth more */
 	bool no_return;			 /* no path from here comes back */
+	bool ra_in_reg;			 /* the return address never left the link register */
+	int16_t ra;			 /* else where it lies */
 	int16_t saved[ARCH_TRACKED_MAX]; /* as arch.tracked */
 };
+
+/* Is that one of the known starts? */
+bool code_is_start(const struct code_view *view, uint64_t at);
 
 /* Up to `len` bytes of a file at a vaddr; returns how many there are (0: none). */
 size_t code_read(const struct elf *elf, uint64_t vaddr, void *ret_bytes, size_t len);

@@ -74,21 +74,6 @@ static bool insn_at(struct search *s, uint64_t at, struct x86_insn *ret)
 	       x86_decode(s->window + inside, s->window_len - inside, ret);
 }
 
-static bool is_start(const struct code_view *view, uint64_t at)
-{
-	uint32_t lo = 0, hi = view->start_count;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (view->starts[mid] < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < view->start_count && view->starts[lo] == at;
-}
-
 /* True the first time that an address is seen (or when the table is full there). */
 static bool first_time(struct search *s, uint64_t at)
 {
@@ -178,6 +163,7 @@ static bool result_of(const struct way *way, struct code_result *ret)
 		return false;
 	ret->cfa_reg = way->base == FROM_SP ? 7 : 6;
 	ret->cfa_offset = (int32_t)way->sp + 8;
+	ret->ra = -1;
 	for (int i = 0; i < TRACKED; i++) {
 		int64_t from_cfa = way->saved[i] - ret->cfa_offset;
 
@@ -233,7 +219,7 @@ static bool follow(struct search *s, struct way *way)
 		case X86_CALL:
 			if (!is_weak(s, next))
 				break;
-			if (s->weak_count < WEAK_MAX && !is_start(s->view, next)) {
+			if (s->weak_count < WEAK_MAX && !code_is_start(s->view, next)) {
 				s->weak[s->weak_count] = *way;
 				s->weak[s->weak_count++].at = next;
 			}
@@ -245,7 +231,7 @@ static bool follow(struct search *s, struct way *way)
 				return false;
 			}
 		}
-		if (is_start(s->view, next)) {
+		if (code_is_start(s->view, next)) {
 			s->stopped = true;
 			return false;
 		}
@@ -284,7 +270,7 @@ static bool forwards(struct search *s, struct code_result *ret)
 	struct way way = {.at = s->view->at};
 
 	/* A call that does not return may be the last instruction of its function. */
-	if (s->view->after_call && (is_start(s->view, way.at) || is_weak(s, way.at))) {
+	if (s->view->after_call && (code_is_start(s->view, way.at) || is_weak(s, way.at))) {
 		s->stopped = true;
 		return false;
 	}
@@ -347,6 +333,7 @@ static bool backwards(struct search *s, struct code_result *ret)
 		return false;
 	ret->cfa_reg = 7;
 	ret->cfa_offset = (int32_t)(8 - depth);
+	ret->ra = -1;
 	for (int i = 0; i < TRACKED; i++)
 		ret->saved[i] = known >> i & 1 && saved[i] >= depth
 					? (int16_t)((saved[i] - 8) / 8)
