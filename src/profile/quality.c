@@ -64,6 +64,10 @@ static const struct field fields[] = {
 	FIELD(FIELD_NUMBER, ring_pages_asked),
 	FIELD(FIELD_NUMBER, coverage_events),
 	FIELD(FIELD_NUMBER, targets),
+	FIELD(FIELD_NUMBER, copy_bytes),
+	FIELD(FIELD_NUMBER, behind_ns),
+	FIELD(FIELD_NUMBER, behind_times),
+	FIELD(FIELD_NUMBER, by_pointers),
 	FIELD(FIELD_STATUS, exit_status),
 	FIELD(FIELD_BOOL, interrupted),
 	FIELD(FIELD_BOOL, unfinished),
@@ -353,6 +357,8 @@ const char *quality_stop_name(enum stack_stop stop)
 		[STOP_UNREADABLE] = "memory could not be read",
 		[STOP_DEPTH] = "cut at wick's depth limit",
 		[STOP_LATE] = "root reached, completed late",
+		[STOP_BEHIND] = "cut short to keep up",
+		[STOP_NO_COPY] = "nothing of the stack could be copied",
 		[STOP_SWITCHED] = "root of Go's system stack reached",
 	};
 

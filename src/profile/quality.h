@@ -46,6 +46,8 @@ enum stack_stop {
 	STOP_DEPTH,    /* our own limit */
 	STOP_LATE,     /* complete, but read late from the target and checked */
 	STOP_SWITCHED, /* Go's system stack is complete, the goroutine that went there unread */
+	STOP_BEHIND,   /* the recorder could not keep up: cut short, or by frame pointers */
+	STOP_NO_COPY,  /* nothing was copied: the page was not in memory */
 	STOP_COUNT,
 };
 
@@ -69,6 +71,10 @@ struct quality {
 				     file */
 	uint64_t targets;	  /* threads attached to, or 1 for a command */
 	int32_t exit_status;	  /* of the command; -1: none */
+	uint64_t copy_bytes;	  /* of the stack, with each sample */
+	uint64_t behind_ns;	  /* so long stacks were cut short, to keep up */
+	uint64_t behind_times;	  /* and so often that began */
+	uint64_t by_pointers;	  /* stacks followed by frame pointers only then */
 	bool scaled;		  /* the PMU was shared: event_count is scaled up */
 	bool unfinished;	  /* a checkpoint: the recorder did not come to its end */
 	bool interrupted;	  /* ended by a signal or -d, not by the target's end */

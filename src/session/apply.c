@@ -158,7 +158,8 @@ static enum stack_stop chain_stop(
 static enum stack_stop unwound_stop(
 	struct apply *apply, const struct chain_shape *shape, enum stack_stop stop)
 {
-	if (stop != STOP_ROOT && stop != STOP_LATE && shape->user_frames &&
+	if (stop != STOP_ROOT && stop != STOP_LATE && stop != STOP_BEHIND &&
+		shape->user_frames &&
 		apply->frame_count &&
 		frames_is_root(apply->frames, apply->chain[apply->frame_count - 1]))
 		return STOP_ROOT;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RELEASE_EVERY = 512 };
+enum { RELEASES_A_RING = 8, RELEASE_LEAST = 16 << 10 };
 
 static int ring_peek(void *ring, const void **ret_record)
 {
@@ -37,6 +37,14 @@ int pump_init_rings(struct pump *pump, const struct pump_ring *rings, uint32_t c
 	if (!inputs || !pump->rings)
 		return -ENOMEM;
 	memcpy(pump->rings, rings, count * sizeof(*rings));
+	pump->release_bytes = SIZE_MAX;
+	for (uint32_t i = 0; i < count; i++) {
+		size_t bytes = perf_ringbuf_size(rings[i].ring) / RELEASES_A_RING;
+
+		pump->release_bytes = bytes < pump->release_bytes ? bytes : pump->release_bytes;
+	}
+	if (pump->release_bytes < RELEASE_LEAST)
+		pump->release_bytes = RELEASE_LEAST;
 	for (uint32_t i = 0; i < count; i++)
 		inputs[i] = (struct merge_input){.ring = rings[i].ring,
 			.peek = ring_peek,
@@ -54,8 +62,8 @@ int pump_init(struct pump *pump, struct capture *capture, pump_sink_fn sink, voi
 	if (!rings)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		rings[i] =
-			(struct pump_ring){capture_ring(capture, i), capture_layout(capture)};
+		rings[i] = (struct pump_ring){
+			.ring = capture_ring(capture, i), .layout = capture_layout(capture)};
 	return pump_init_rings(pump, rings, count, capture_clock(capture), sink, ctx);
 }
 
@@ -76,21 +84,75 @@ static uint64_t merge_limit(const struct pump *pump, bool everything)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - PUMP_SLACK_NS;
 }
 
+/* ---- how full the rings are */
+
+static uint32_t thousandths(uint64_t bytes, size_t size)
+{
+	return bytes < size ? (uint32_t)(bytes * 1000 / size) : 1000;
+}
+
+static void tell_pressure(struct pump *pump)
+{
+	struct pressure worst = {0};
+
+	for (uint32_t i = 0; pump->on_pressure && i < pump->ring_count; i++) {
+		const struct pump_ring *ring = &pump->rings[i];
+		size_t size = perf_ringbuf_size(ring->ring);
+		uint64_t head, tail, waiting;
+
+		perf_ringbuf_head_tail(ring->ring, &head, &tail);
+		waiting = head - tail > ring->young ? head - tail - ring->young : 0;
+		if (thousandths(waiting, size) >= worst.waiting)
+			worst = (struct pressure){thousandths(waiting, size),
+				thousandths(head - ring->head, size),
+				thousandths(tail - ring->tail, size)};
+	}
+	if (pump->on_pressure)
+		pump->on_pressure(pump->ctx, &worst);
+}
+
+static void fetch_all(struct pump *pump)
+{
+	for (uint32_t i = 0; i < pump->ring_count; i++) {
+		struct pump_ring *ring = &pump->rings[i];
+		uint64_t fetched = perf_ringbuf_fetch(ring->ring), head;
+
+		perf_ringbuf_head_tail(ring->ring, &head, &ring->tail);
+		ring->head = ring->tail + fetched;
+	}
+	tell_pressure(pump);
+}
+
 static void release_all(struct pump *pump)
 {
 	for (uint32_t i = 0; i < pump->ring_count; i++)
 		perf_ringbuf_release(pump->rings[i].ring);
+	tell_pressure(pump);
 }
+
+/* What stayed although it had been fetched waits for its time, not for the reader's. */
+static void note_young(struct pump *pump)
+{
+	for (uint32_t i = 0; i < pump->ring_count; i++) {
+		struct pump_ring *ring = &pump->rings[i];
+		uint64_t head, tail;
+
+		perf_ringbuf_head_tail(ring->ring, &head, &tail);
+		ring->young = ring->head - tail;
+	}
+}
+
+/* ---- a round */
 
 int pump_round(struct pump *pump, bool everything)
 {
 	uint64_t limit = merge_limit(pump, everything);
 	const void *record;
-	uint32_t input, since_release = 0;
+	size_t since_release = 0;
+	uint32_t input;
 	int size, rc = 0;
 
-	for (uint32_t i = 0; i < pump->ring_count; i++)
-		perf_ringbuf_fetch(pump->rings[i].ring);
+	fetch_all(pump);
 	merge_round(&pump->merge);
 	while (rc >= 0 && (size = merge_next(&pump->merge, limit, &record, &input)) != 0) {
 		if (size < 0) {
@@ -100,11 +162,13 @@ int pump_round(struct pump *pump, bool everything)
 		rc = pump->sink(pump->ctx, record, (uint32_t)size);
 		merge_pop(&pump->merge);
 		pump->records++;
-		if (++since_release == RELEASE_EVERY) {
+		since_release += (size_t)size;
+		if (since_release >= pump->release_bytes) {
 			since_release = 0;
 			release_all(pump);
 		}
 	}
 	release_all(pump);
+	note_young(pump);
 	return rc < 0 ? rc : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "perf/capture.h"
 #include "record/merge.h"
+#include "session/strain.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +18,18 @@ enum { PUMP_SLACK_NS = 10 * 1000 * 1000 };
 /* One record, in the order of time; a negative return value ends the round and is handed on. */
 typedef int (*pump_sink_fn)(void *ctx, const void *record, uint32_t size);
 
+/*
+ * Called during a round, so that whoever does the work may do less of it: how full the fullest
+ * ring is.
+ */
+typedef void (*pump_pressure_fn)(void *ctx, const struct pressure *pressure);
+
 struct pump_ring {
 	struct perf_ringbuf *ring; /* borrowed */
 	const struct wick_layout *layout;
+	/* The pump's own: counters at the round's beginning, and how much was left as too
+	 * young. */
+	uint64_t head, tail, young;
 };
 
 struct pump {
@@ -28,7 +38,9 @@ struct pump {
 	clockid_t clock; /* of the records' times; negative: a round hands on everything */
 	struct merge merge;
 	pump_sink_fn sink;
+	pump_pressure_fn on_pressure; /* may be set after pump_init(); NULL: nobody asks */
 	void *ctx;
+	size_t release_bytes;  /* room is given back after so many */
 	uint64_t broken_bytes; /* given up: a ring that held no record where one should be */
 	uint64_t records;
 };

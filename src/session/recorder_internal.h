@@ -11,6 +11,7 @@
 #include "session/layouts.h"
 #include "session/pump.h"
 #include "session/self_counts.h"
+#include "session/strain.h"
 #include "session/synth.h"
 #include "session/targets.h"
 
@@ -52,6 +53,7 @@ struct recorder {
 	struct span span;
 	uint64_t started_ns;
 	struct stacks *stacks; /* NULL: the kernel's chains are taken */
+	struct strain strain;
 	struct keep keep;
 	struct jit jit;
 	struct self_counts self; /* which functions are hot: their code goes into the file */

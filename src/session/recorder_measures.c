@@ -2,6 +2,7 @@
 #include "session/recorder_internal.h"
 
 #include "session/header.h"
+#include "session/stacks.h"
 
 /* The first events share a unit unless the user named several: coverage is about those. */
 static uint32_t coverage_events(const struct recorder *r)
@@ -30,6 +31,20 @@ void recorder_read_counts(struct recorder *r)
 	quality->lost_read = lost;
 }
 
+/* What was copied, and whether there was time for it. */
+static void take_stacks(const struct recorder *r, struct quality *quality)
+{
+	struct stacks_stats stats;
+
+	if (!r->stacks)
+		return;
+	stacks_stats(r->stacks, &stats);
+	quality->copy_bytes = r->targets.stack_bytes;
+	quality->behind_ns = strain_lowered_ns(&r->strain, recorder_now_ns());
+	quality->behind_times = r->strain.lowered_times;
+	quality->by_pointers = stats.by_pointers;
+}
+
 void recorder_take_measures(struct recorder *r)
 {
 	struct quality *quality = quality_of(r);
@@ -37,6 +52,7 @@ void recorder_take_measures(struct recorder *r)
 	quality->wall_ns =
 		r->span.total_ns + (r->span.on ? recorder_now_ns() - r->span.since_ns : 0);
 	quality->out_of_order = r->pump.merge.late;
+	take_stacks(r, quality);
 	recorder_read_counts(r);
 	if (!r->span.begun)
 		return;

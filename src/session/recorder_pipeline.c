@@ -45,6 +45,16 @@ static int recorder_sink(void *ctx, const void *record, uint32_t size)
 	return rc < 0 || r->rewritten ? rc : recorder_write(r, record, size);
 }
 
+/* Rings that fill faster than they are read get less of each stack. */
+static void recorder_pressure(void *ctx, const struct pressure *pressure)
+{
+	struct recorder *r = ctx;
+
+	stacks_set_effort(r->stacks,
+		strain_update(
+			&r->strain, pressure, quality_of(r)->lost, recorder_now_ns()));
+}
+
 static void recorder_need_process(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns)
 {
 	struct recorder *r = ctx;
@@ -235,6 +245,8 @@ int recorder_make_pipeline(struct recorder *r)
 		rc = apply_new(&apply, &r->apply);
 	if (rc == 0)
 		rc = pump_init(&r->pump, r->targets.capture, recorder_sink, r);
+	if (rc == 0 && r->stacks)
+		r->pump.on_pressure = recorder_pressure;
 	if (rc == 0 && !r->events.specs[0].exclude_kernel)
 		rc = synth_kernel(&r->synth);
 	if (rc == 0)

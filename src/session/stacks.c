@@ -12,7 +12,9 @@
 
 #include "abi/perf_abi.h"
 #include "base/cleanup.h"
+#include "session/fpchain.h"
 #include "session/jit.h"
+#include "session/sampled_regs.h"
 #include "symbolize/vdso_image.h"
 
 #include <elf.h>
@@ -29,6 +31,9 @@ enum {
 	LATE_MOST = 8 << 20, /* the usual limit of a stack */
 	LATE_OVERLAP = 4 << 10,
 	CHAIN_MAX = 8180, /* what a record of 65,535 bytes holds */
+	SHORT_DEPTH = 32, /* frames, while the recorder does not keep up */
+	POINTERS_DEPTH = 127,
+	REFUSED_PIDS = 256,
 };
 
 struct stacks {
@@ -38,9 +43,11 @@ struct stacks {
 	uint8_t hows[UNWIND_DEPTH_MAX];
 	uint64_t chain[CHAIN_MAX];
 	void *late;
-	int32_t pid;  /* of the sample at hand, for read_memory */
-	uint64_t time_ns; /* and its time */
-	bool no_late; /* refused once: this is not permitted here */
+	int32_t pid;		       /* of the sample at hand, for read_memory */
+	uint64_t time_ns;	       /* and its time */
+	bool no_late;		       /* there is no live process, or no such system call */
+	int32_t refused[REFUSED_PIDS]; /* processes that may not be read, by pid */
+	enum effort effort;
 	struct stacks_stats stats;
 };
 
@@ -214,11 +221,18 @@ uint64_t stacks_regs(int arch)
 static int64_t read_process(struct stacks *stacks, uint64_t addr, void *to, size_t len)
 {
 	struct iovec local = {to, len}, remote = {(void *)(uintptr_t)addr, len};
-	ssize_t got = process_vm_readv(stacks->pid, &local, 1, &remote, 1, 0);
+	int32_t *refused = &stacks->refused[(uint32_t)stacks->pid % REFUSED_PIDS];
+	ssize_t got;
 
-	if (got < 0 && (errno == EPERM || errno == ENOSYS))
-		stacks->no_late = true;
-	return got < 0 ? -errno : got;
+	if (stacks->no_late || *refused == stacks->pid)
+		return -EPERM;
+	got = process_vm_readv(stacks->pid, &local, 1, &remote, 1, 0);
+	if (got >= 0)
+		return got;
+	stacks->no_late |= errno == ENOSYS;
+	if (errno == EPERM)
+		*refused = stacks->pid;
+	return -errno;
 }
 
 static int read_memory(void *ctx, uint64_t addr, void *ret_bytes, size_t len)
@@ -242,46 +256,31 @@ static size_t read_late(struct stacks *stacks, uint64_t from, size_t want)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* A register by the kernel's number; values stand by set mask bits. */
-static uint64_t reg_value(const struct wick_regs *regs, unsigned reg)
-{
-	uint64_t below = regs->mask & ((1ull << reg) - 1);
-
-	if (!(regs->mask >> reg & 1))
-		return 0;
-	return wick_word(regs->values, (uint64_t)__builtin_popcountll(below));
-}
-
-static uint64_t stack_pointer(const struct unwind_input *input)
-{
-	return reg_value(input->regs, input->arch == UNWIND_X86_64 ? 7 : 31);
-}
-
-static uint64_t program_counter(const struct unwind_input *input)
-{
-	return reg_value(input->regs, input->arch == UNWIND_X86_64 ? 8 : 32);
-}
-
 /*
  * In the middle of exec and exit the old memory is gone and the registers still speak of it:
  * there is no stack to copy, or no mapping where the program called the kernel. No user part is
- * owed.
+ * owed. A live process, however, that has a stack there owes one: its page was not in memory.
  */
-static bool between_programs(const struct unwind_input *input, const struct wick_record *record)
+static bool between_programs(struct stacks *stacks, const struct unwind_input *input,
+	const struct wick_record *record)
 {
 	unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	uint64_t word;
 
-	return mode == PERF_RECORD_MISC_KERNEL &&
-	       (!input->stack_bytes ||
-		       !target_find(input->target, input->process, program_counter(input)));
+	if (mode != PERF_RECORD_MISC_KERNEL)
+		return false;
+	if (!target_find(input->target, input->process, sampled_pc(input->arch, input->regs)))
+		return true;
+	return !input->stack_bytes && read_process(stacks, sampled_sp(input->arch, input->regs),
+					      &word, sizeof(word)) != sizeof(word);
 }
 
 static void unwind_late(
 	struct stacks *stacks, struct unwind_input *input, struct unwind_result *result)
 {
 	uint64_t copied = input->stack_bytes;
-	uint64_t from =
-		stack_pointer(input) + copied - (copied < LATE_OVERLAP ? copied : LATE_OVERLAP);
+	uint64_t from = sampled_sp(input->arch, input->regs) + copied -
+			(copied < LATE_OVERLAP ? copied : LATE_OVERLAP);
 	size_t want = LATE_FIRST;
 
 	while (want <= LATE_MOST && result->stop == STOP_COPY_EXHAUSTED && !stacks->no_late) {
@@ -349,6 +348,55 @@ static void stats_count(struct stacks *stacks, const struct unwind_result *resul
 		stacks->stats.frames[i] += result->counts[i];
 }
 
+/* The leaf alone: there are no rules for a 32-bit process here. */
+static uint32_t leaf_part(struct stacks *stacks, uint32_t n, const struct unwind_input *input)
+{
+	stacks->chain[n++] = PERF_CONTEXT_USER;
+	stacks->chain[n++] = sampled_pc(input->arch, input->regs);
+	return n;
+}
+
+static uint32_t pointers_part(
+	struct stacks *stacks, uint32_t n, const struct unwind_input *input)
+{
+	stacks->chain[n++] = PERF_CONTEXT_USER;
+	return n + fpchain_follow(input, stacks->chain + n, POINTERS_DEPTH);
+}
+
+static enum stack_stop unwind_fully(
+	struct stacks *stacks, struct unwind_input *input, struct unwind_result *result)
+{
+	unwind_run(stacks->unwinder, input, result);
+	if (result->stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
+		unwind_late(stacks, input, result);
+	else if ((result->stop == STOP_SWITCHED || result->stop == STOP_UNREADABLE) &&
+		 !stacks->no_late)
+		unwind_elsewhere(stacks, input, result);
+	return result->stop == STOP_ROOT && result->late ? STOP_LATE : result->stop;
+}
+
+/* What would have gone on, had there been time, says so. */
+static enum stack_stop unwind_shortly(
+	struct stacks *stacks, struct unwind_input *input, struct unwind_result *result)
+{
+	if (!input->depth_limit || input->depth_limit > SHORT_DEPTH)
+		input->depth_limit = SHORT_DEPTH;
+	unwind_run(stacks->unwinder, input, result);
+	if (result->stop == STOP_DEPTH ||
+		(result->stop == STOP_COPY_EXHAUSTED && !stacks->no_late))
+		return STOP_BEHIND;
+	return result->stop;
+}
+
+/* Where nothing at all was copied the reason lies there, whatever the frames say. */
+static enum stack_stop stop_of_copy(const struct unwind_input *input, enum stack_stop stop)
+{
+	bool early = stop == STOP_UNREADABLE || stop == STOP_NO_CFI ||
+		     stop == STOP_COPY_EXHAUSTED || stop == STOP_BEHIND;
+
+	return early && !input->stack_bytes ? STOP_NO_COPY : stop;
+}
+
 enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	const struct wick_record *record, struct wick_words *ret_chain)
 {
@@ -365,31 +413,35 @@ enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	};
 	struct unwind_result result = {
 		.addrs = stacks->addrs, .hows = stacks->hows, .cap = UNWIND_DEPTH_MAX};
+	enum stack_stop stop = STOP_NO_USER;
 
-	*ret_chain = (struct wick_words){stacks->chain, n};
-	if (between_programs(&input, record))
-		return STOP_NO_USER;
-	if (sample->regs_user.abi ==
-		PERF_SAMPLE_REGS_ABI_32) { /* no rules for it here: the leaf */
-		stacks->chain[n++] = PERF_CONTEXT_USER;
-		stacks->chain[n++] = program_counter(&input);
-		*ret_chain = (struct wick_words){stacks->chain, n};
-		return STOP_NO_CFI;
-	}
 	stacks->pid = (int32_t)record->id.pid;
 	stacks->time_ns = record->id.time;
-	if (stacks->options.jit && jit_update(stacks->options.jit, stacks->pid) > 0)
-		code_forget(stacks, stacks->pid);
-	unwind_run(stacks->unwinder, &input, &result);
-	if (result.stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
-		unwind_late(stacks, &input, &result);
-	else if ((result.stop == STOP_SWITCHED || result.stop == STOP_UNREADABLE) &&
-		 !stacks->no_late)
-		unwind_elsewhere(stacks, &input, &result);
-	stats_count(stacks, &result);
-	n = user_part(stacks, n, &result);
+	if (between_programs(stacks, &input, record)) {
+		/* no user part */
+	} else if (sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_32) {
+		n = leaf_part(stacks, n, &input);
+		stop = STOP_NO_CFI;
+	} else if (stacks->effort == EFFORT_POINTERS) {
+		n = pointers_part(stacks, n, &input);
+		stop = stop_of_copy(&input, STOP_BEHIND);
+		stacks->stats.by_pointers += stop == STOP_BEHIND;
+	} else {
+		if (stacks->options.jit && jit_update(stacks->options.jit, stacks->pid) > 0)
+			code_forget(stacks, stacks->pid);
+		stop = stacks->effort == EFFORT_FULL ? unwind_fully(stacks, &input, &result)
+						     : unwind_shortly(stacks, &input, &result);
+		stop = stop_of_copy(&input, stop);
+		stats_count(stacks, &result);
+		n = user_part(stacks, n, &result);
+	}
 	*ret_chain = (struct wick_words){stacks->chain, n};
-	return result.stop == STOP_ROOT && result.late ? STOP_LATE : result.stop;
+	return stop;
+}
+
+void stacks_set_effort(struct stacks *stacks, enum effort effort)
+{
+	stacks->effort = effort;
 }
 
 void stacks_stats(const struct stacks *stacks, struct stacks_stats *ret_stats)

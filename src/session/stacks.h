@@ -8,6 +8,7 @@
 #include "proc/pins.h"
 #include "proc/proc.h"
 #include "profile/quality.h"
+#include "session/strain.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 #include "wick/record.h"
@@ -22,7 +23,7 @@ struct stacks_options {
 	const struct proc
 		*proc; /* live: files through /proc/PID, memory that lies deeper; else NULL */
 	const char *sysroot; /* not live: put before every path; NULL: none */
-	struct jit *jit; /* what compilers say of code without a file; NULL: nothing */
+	struct jit *jit;     /* what compilers say of code without a file; NULL: nothing */
 	enum unwind_arch arch;
 	uint32_t depth_limit; /* 0: the unwinder's */
 };
@@ -49,8 +50,12 @@ uint64_t stacks_regs(int arch);
 enum stack_stop stacks_unwind(struct stacks *stacks, uint32_t process,
 	const struct wick_record *record, struct wick_words *ret_chain);
 
+/* While the recorder does not keep up: less of each stack (STOP_BEHIND). */
+void stacks_set_effort(struct stacks *stacks, enum effort effort);
+
 struct stacks_stats {
 	struct unwind_stats unwind;
+	uint64_t by_pointers;	     /* stacks, at EFFORT_POINTERS */
 	uint64_t late, late_refused; /* stacks that were read late: completed so, or changed
 					meanwhile */
 	uint64_t frames[UNWIND_HOW_COUNT];

@@ -28,6 +28,10 @@ static const struct number numbers[] = {
 	NUMBER(lost_read),
 	NUMBER(ring_pages),
 	NUMBER(ring_pages_asked),
+	NUMBER(copy_bytes),
+	NUMBER(behind_ns),
+	NUMBER(behind_times),
+	NUMBER(by_pointers),
 	NUMBER(targets),
 	NUMBER(samples),
 	NUMBER(period_sum),
@@ -75,6 +79,8 @@ static const char *const stops[STOP_COUNT] = {
 	[STOP_UNREADABLE] = "unreadable",
 	[STOP_DEPTH] = "depth",
 	[STOP_LATE] = "late",
+	[STOP_BEHIND] = "behind",
+	[STOP_NO_COPY] = "no_copy",
 	[STOP_SWITCHED] = "switched",
 };
 

@@ -131,6 +131,11 @@ static const char *stop_remedy(enum stack_stop stop)
 		return " (--stack-bytes copies more)";
 	case STOP_NO_CFI:
 		return " (debug symbols or frame pointers help)";
+	case STOP_BEHIND:
+		return " (a lower rate, -F, keeps them whole)";
+	case STOP_NO_COPY:
+		return " (its page was not in memory: swapped out, or a large frame not "
+		       "touched yet; mlockall() keeps it there)";
 	default:
 		return "";
 	}
@@ -185,6 +190,25 @@ static void say_stacks(struct quality_lines *lines, const struct quality *q)
 			quality_stop_name(most), stop_remedy(most));
 		left[most] = 0;
 	}
+}
+
+static void say_behind(struct quality_lines *lines, const struct quality *q)
+{
+	char n[FIGURE_BYTES], a[FIGURE_BYTES], p[FIGURE_BYTES];
+	struct strbuf *text;
+
+	if (!known(q->behind_ns) || !q->behind_ns || !q->stops[STOP_BEHIND])
+		return;
+	text = add_line(lines, LEVEL_WARN, "behind");
+	if (!text)
+		return;
+	strbuf_printf(text,
+		"the recorder could not keep up for %s: %s stacks were cut short",
+		figure_time(q->behind_ns, a), figure_thousands(q->stops[STOP_BEHIND], n));
+	if (known(q->by_pointers) && q->by_pointers)
+		strbuf_printf(text, ", %s of them followed by frame pointers only",
+			figure_thousands(q->by_pointers, p));
+	strbuf_puts(text, "; a lower rate (-F) or a bigger buffer (-m) avoids it");
 }
 
 static bool in_kernel(const struct quality_view *view, const struct module_note *note)
@@ -380,6 +404,7 @@ int quality_lines_make(struct quality_lines *lines, const struct quality_view *v
 	say_coverage(lines, q);
 	say_hidden(lines, q);
 	say_lost(lines, q);
+	say_behind(lines, q);
 	say_stacks(lines, q);
 	say_stopped(lines, view);
 	say_names(lines, view);

@@ -102,6 +102,27 @@ static void a_good_recording_takes_few_lines(void **state)
 		"              function name\n");
 }
 
+static void stacks_that_were_cut_to_keep_up_are_told(void **state)
+{
+	struct quality q = good();
+
+	(void)state;
+	q.samples = 10000;
+	q.stops[STOP_ROOT] = 8000;
+	q.stops[STOP_BEHIND] = 1900;
+	q.stops[STOP_NO_COPY] = 100;
+	q.behind_ns = 1650000000;
+	q.by_pointers = 1200;
+	expect_line(&q, " ! Behind",
+		"could not keep up for 1.65 s: 1,900 stacks were cut short, 1,200 of them "
+		"followed by frame pointers only; a lower rate (-F) or a bigger buffer (-m)");
+	expect_line(&q, " ! Stacks", "19.0 % cut short to keep up (a lower rate");
+	expect_line(&q, " ! Stacks", "1.0 % nothing of the stack could be copied (its page");
+	q.stops[STOP_ROOT] = 10000; /* none needed to be cut */
+	q.stops[STOP_BEHIND] = q.stops[STOP_NO_COPY] = 0;
+	expect_no_line(&q, "Behind");
+}
+
 static void a_bad_one_says_everything(void **state)
 {
 	struct quality q = good();
@@ -389,6 +410,7 @@ static void absurd_numbers_are_survived(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_good_recording_takes_few_lines),
+	cmocka_unit_test(stacks_that_were_cut_to_keep_up_are_told),
 	cmocka_unit_test(a_bad_one_says_everything),
 	cmocka_unit_test(no_samples_is_said_loudly_and_why),
 	cmocka_unit_test(few_samples_are_called_few),

@@ -1,0 +1,84 @@
+/*
+ * Down: a ring is half full and reading does not empty it twice as fast as it fills; at once to
+ * the bottom when it is nearly full. Samples that were lost although reading is fast were lost
+ * because the recorder had to wait for its turn: doing less makes that a little less likely, but
+ * is worth one step only. What was lost before a step is told after it.
+ *
+ * Up: no ring more than a third full for the time of `hold`, which doubles each time that a
+ * step up was followed by one down soon, and is short again after a long time of rest. A
+ * program that is too much for the recorder at full effort thus costs it little to find out.
+ */
+#include "session/strain.h"
+
+#define MS 1000000ull
+
+enum { HALF = 500, NEARLY = 875, THIRD = 375 };
+
+static const uint64_t hold_least = 250 * MS, hold_most = 8000 * MS, soon = 1000 * MS;
+static const uint64_t loss_settles = 100 * MS;
+
+static bool falls_behind(const struct pressure *pressure)
+{
+	return pressure->waiting >= HALF && 2 * pressure->arrived > pressure->read;
+}
+
+uint64_t strain_lowered_ns(const struct strain *strain, uint64_t now_ns)
+{
+	return strain->lowered_ns +
+	       (strain->effort != EFFORT_FULL ? now_ns - strain->changed_ns : 0);
+}
+
+static void change(struct strain *strain, enum effort effort, uint64_t now_ns)
+{
+	strain->lowered_ns = strain_lowered_ns(strain, now_ns);
+	strain->raised = effort < strain->effort;
+	strain->effort = effort;
+	strain->changed_ns = now_ns;
+	strain->calm_ns = 0;
+}
+
+static void go_down(struct strain *strain, enum effort effort, uint64_t now_ns)
+{
+	uint64_t rested = now_ns - strain->changed_ns;
+
+	if (strain->effort == EFFORT_FULL)
+		strain->lowered_times++;
+	if (!strain->hold_ns || (strain->raised && rested > hold_most))
+		strain->hold_ns = hold_least;
+	else if (strain->raised && rested < soon && strain->hold_ns < hold_most)
+		strain->hold_ns *= 2;
+	change(strain, effort, now_ns);
+}
+
+static void look_up(struct strain *strain, const struct pressure *pressure, uint64_t now_ns)
+{
+	if (pressure->waiting > THIRD) {
+		strain->calm_ns = 0;
+		return;
+	}
+	if (!strain->calm_ns)
+		strain->calm_ns = now_ns;
+	if (strain->effort != EFFORT_FULL && now_ns - strain->calm_ns >= strain->hold_ns)
+		change(strain, strain->effort - 1, now_ns);
+}
+
+enum effort strain_update(
+	struct strain *strain, const struct pressure *pressure, uint64_t lost, uint64_t now_ns)
+{
+	bool loses = lost > strain->lost, behind = falls_behind(pressure);
+
+	if (strain->lowered_times && now_ns - strain->changed_ns < loss_settles)
+		loses = false;
+	strain->lost = lost;
+	if (behind && pressure->waiting >= NEARLY && strain->effort != EFFORT_POINTERS)
+		go_down(strain, EFFORT_POINTERS, now_ns);
+	else if (behind && strain->effort != EFFORT_POINTERS)
+		go_down(strain, strain->effort + 1, now_ns);
+	else if (loses && strain->effort == EFFORT_FULL)
+		go_down(strain, EFFORT_SHORT, now_ns);
+	else if (loses)
+		strain->calm_ns = 0;
+	else
+		look_up(strain, pressure, now_ns);
+	return strain->effort;
+}
