@@ -43,14 +43,15 @@ const struct cli_command cli_script = {
 
 static int on_sample(void *ctx, const struct profile *profile, const struct sample *sample)
 {
-	(void)ctx;
-	script_sample(stdout, profile, sample);
-	return ferror(stdout) ? -EPIPE : 0;
+	return script_sample(ctx, profile, sample) == -ENOMEM ? -ENOMEM
+	       : ferror(stdout)				      ? -EPIPE
+							      : 0;
 }
 
 static int script_main(int argc, char **argv)
 {
-	struct load_options load = {.on_sample = on_sample};
+	struct script script;
+	struct load_options load = {.on_sample = on_sample, .ctx = &script};
 	struct input input = {NULL, NULL};
 	struct loaded loaded = {.note_count = 0};
 	int operands, rc, status;
@@ -61,7 +62,9 @@ static int script_main(int argc, char **argv)
 	rc = input_operands(&input, &cli_script, operands, argv);
 	if (rc < 0)
 		return -rc;
+	script_init(&script, stdout);
 	status = input_load(&input, &load, &loaded);
+	script_done(&script);
 	if (!status)
 		status = cli_finish_stdout();
 	if (!status && loaded.profile.quality.truncated_at != QUALITY_UNKNOWN)

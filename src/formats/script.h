@@ -12,9 +12,30 @@
  */
 #pragma once
 
+#include "base/strbuf.h"
 #include "profile/profile.h"
 
 #include <stdio.h>
 
-/* The caller asks ferror(). */
-void script_sample(FILE *out, const struct profile *profile, const struct sample *sample);
+/*
+ * Writes the samples of one profile. A frame's lines are made once, when it is first met, and
+ * copied from then on; so a frame that stands in a sample must have its names by then.
+ */
+struct script {
+	FILE *out;
+	struct strbuf text;  /* not written yet */
+	struct strbuf lines; /* of the frames */
+	struct script_place *places;
+	uint32_t places_cap;
+	int event_width;
+	uint32_t event_count; /* for which that is */
+};
+
+void script_init(struct script *script, FILE *out);
+
+/* -ENOMEM; -EIO when `out` fails. */
+int script_sample(
+	struct script *script, const struct profile *profile, const struct sample *sample);
+
+/* Writes what is left, then frees. 0 or as above. */
+int script_done(struct script *script);

@@ -8,9 +8,12 @@ static void script_is(const struct profile *p, const char *want)
 {
 	struct written written = {0};
 	FILE *out = written_open(&written);
+	struct script script;
 
+	script_init(&script, out);
 	for (uint32_t i = 0; i < p->sample_count; i++)
-		script_sample(out, p, &p->samples[i]);
+		assert_int_equal(script_sample(&script, p, &p->samples[i]), 0);
+	assert_int_equal(script_done(&script), 0);
 	fclose(out);
 	assert_string_equal(written.text, want);
 	free(written.text);

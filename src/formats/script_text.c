@@ -3,29 +3,55 @@
  * 5 columns, the time in 12, the period in 10, event names as wide as the longest, addresses
  * in 16. Names are printed as they are, but for control characters, which would let a name
  * write lines of its own.
+ *
+ * Most of a recording's lines are those of a few frames, over and over: their text is kept, and
+ * a sample is its first line and copies. What is kept is bounded; past that it is made anew.
  */
 #include "formats/script.h"
 
-#include "base/cleanup.h"
+#include "base/array.h"
 #include "formats/escape.h"
 
-#include <inttypes.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Straight to the stream where nothing has to be escaped, which is nearly always. */
-static void put_name(FILE *out, const char *name)
+enum {
+	WRITE_BYTES = 256 << 10,
+	LINES_MAX = 64 << 20, /* of text that is kept */
+	PLACES_MAX = 16 << 20,
+	NUMBER_ROOM = 24,
+};
+
+struct script_place {
+	uint32_t at, len; /* in `lines`; len 0: not made yet */
+};
+
+static void put_number(
+	struct strbuf *out, uint64_t value, unsigned base, unsigned width, char fill)
 {
-	cleanup_with(strbuf_done) struct strbuf safe = {0};
+	char digits[NUMBER_ROOM];
+	unsigned n = NUMBER_ROOM;
+
+	do {
+		digits[--n] = "0123456789abcdef"[value % base];
+		value /= base;
+	} while (value);
+	while (NUMBER_ROOM - n < width && n)
+		digits[--n] = fill;
+	strbuf_add(out, digits + n, NUMBER_ROOM - n);
+}
+
+static void put_name(struct strbuf *out, const char *name)
+{
 	const unsigned char *p = (const unsigned char *)name;
 
 	while (*p >= 0x20 && *p < 0x7f)
 		p++;
-	if (!*p) {
-		fputs(name, out);
-		return;
-	}
-	escape_line(&safe, name, 0, 0);
-	fputs(strbuf_text(&safe), out);
+	if (*p)
+		escape_line(out, name, 0, 0);
+	else
+		strbuf_puts(out, name);
 }
 
 static int event_width(const struct profile *profile)
@@ -40,7 +66,8 @@ static int event_width(const struct profile *profile)
 	return width < 1000 ? (int)width : 1000;
 }
 
-static void put_module(FILE *out, const struct profile *profile, const struct frame *frame)
+static void put_module(
+	struct strbuf *out, const struct profile *profile, const struct frame *frame)
 {
 	const struct module *module = &profile->modules[frame->module];
 	const char *path = profile_text(profile, module->path);
@@ -50,13 +77,13 @@ static void put_module(FILE *out, const struct profile *profile, const struct fr
 						   : "[guest.kernel.kallsyms]";
 	else if (module->kind == MODULE_MARKER || !*path)
 		path = "[unknown]";
-	fputs(" (", out);
+	strbuf_puts(out, " (");
 	put_name(out, path);
-	fputs(")\n", out);
+	strbuf_puts(out, ")\n");
 }
 
 /* The inlined functions share the address and the offset of the one that was called. */
-static void put_frame(FILE *out, const struct profile *profile, uint32_t id)
+static void put_frame(struct strbuf *out, const struct profile *profile, uint32_t id)
 {
 	const struct frame *frame = &profile->frames[id];
 	uint32_t lines = frame->line_count ? frame->line_count : 1;
@@ -66,37 +93,129 @@ static void put_frame(FILE *out, const struct profile *profile, uint32_t id)
 		called = &profile->functions[profile->lines[frame->first_line + lines - 1]
 						     .function];
 	for (uint32_t i = 0; i < lines; i++) {
-		fprintf(out, "\t%16" PRIx64 " ", frame->marker ? 0 : frame->addr);
+		strbuf_putc(out, '\t');
+		put_number(out, frame->marker ? 0 : frame->addr, 16, 16, ' ');
+		strbuf_putc(out, ' ');
 		put_name(out, frame_name(profile, id, i));
-		if (called && frame->addr >= called->addr)
-			fprintf(out, "+0x%" PRIx64, frame->addr - called->addr);
+		if (called && frame->addr >= called->addr) {
+			strbuf_puts(out, "+0x");
+			put_number(out, frame->addr - called->addr, 16, 1, ' ');
+		}
 		if (i + 1 < lines)
-			fputs(" (inlined)\n", out);
+			strbuf_puts(out, " (inlined)\n");
 		else
 			put_module(out, profile, frame);
 	}
 }
 
-void script_sample(FILE *out, const struct profile *profile, const struct sample *sample)
+void script_init(struct script *script, FILE *out)
+{
+	*script = (struct script){.out = out};
+}
+
+static int place_of(struct script *script, const struct profile *profile, uint32_t frame,
+	struct script_place *ret_place)
+{
+	uint32_t had = script->places_cap;
+	int rc = array_reserve(&script->places, &script->places_cap, frame + 1ull,
+		sizeof(*script->places), PLACES_MAX);
+
+	if (rc < 0)
+		return rc;
+	memset(script->places + had, 0, (script->places_cap - had) * sizeof(*script->places));
+	if (script->lines.len > LINES_MAX) {
+		strbuf_reset(&script->lines);
+		memset(script->places, 0, script->places_cap * sizeof(*script->places));
+	}
+	if (!script->places[frame].len) {
+		size_t at = script->lines.len;
+
+		put_frame(&script->lines, profile, frame);
+		if (script->lines.failed)
+			return -ENOMEM;
+		script->places[frame] =
+			(struct script_place){(uint32_t)at, (uint32_t)(script->lines.len - at)};
+	}
+	*ret_place = script->places[frame];
+	return 0;
+}
+
+static void put_head(
+	struct script *script, const struct profile *profile, const struct sample *sample)
 {
 	const struct profile_thread *thread = &profile->threads[sample->thread];
 	const char *event = profile_text(profile, profile->events[sample->event].name);
-	char time[40];
+	struct strbuf *out = &script->text;
+	int pad;
 
-	if (thread->comm)
+	if (script->event_count != profile->event_count) {
+		script->event_width = event_width(profile);
+		script->event_count = profile->event_count;
+	}
+	if (thread->comm) {
 		put_name(out, profile_text(profile, thread->comm));
-	else /* nobody told its name */
-		fprintf(out, ":%d", thread->tid);
-	fprintf(out, " %5d ", thread->tid);
-	if (sample->cpu != PROFILE_NO_CPU)
-		fprintf(out, "[%03u] ", sample->cpu);
-	snprintf(time, sizeof(time), "%" PRIu64 ".%06" PRIu64, sample->time_ns / 1000000000,
-		sample->time_ns % 1000000000 / 1000);
-	fprintf(out, "%12s: %10" PRIu64 " %*s", time, sample->weight,
-		event_width(profile) - (int)strnlen(event, 1000), "");
+		strbuf_putc(out, ' ');
+	} else { /* nobody told its name */
+		strbuf_printf(out, ":%d ", thread->tid);
+	}
+	if (thread->tid >= 0)
+		put_number(out, (uint64_t)thread->tid, 10, 5, ' ');
+	else
+		strbuf_printf(out, "%5d", thread->tid);
+	strbuf_putc(out, ' ');
+	if (sample->cpu != PROFILE_NO_CPU) {
+		strbuf_putc(out, '[');
+		put_number(out, sample->cpu, 10, 3, '0');
+		strbuf_puts(out, "] ");
+	}
+	put_number(out, sample->time_ns / 1000000000, 10, 5, ' ');
+	strbuf_putc(out, '.');
+	put_number(out, sample->time_ns % 1000000000 / 1000, 10, 6, '0');
+	strbuf_puts(out, ": ");
+	put_number(out, sample->weight, 10, 10, ' ');
+	strbuf_putc(out, ' ');
+	pad = script->event_width - (int)strnlen(event, 1000);
+	for (; pad > 0; pad--)
+		strbuf_putc(out, ' ');
 	put_name(out, event);
-	fputs(": \n", out);
-	for (uint32_t at = sample->stack; at != PROFILE_NONE; at = profile->stacks[at].parent)
-		put_frame(out, profile, profile->stacks[at].frame);
-	fputc('\n', out);
+	strbuf_puts(out, ": \n");
+}
+
+static int flush(struct script *script)
+{
+	size_t len = script->text.len;
+
+	if (script->text.failed)
+		return -ENOMEM;
+	if (len && fwrite(script->text.text, 1, len, script->out) != len)
+		return -EIO;
+	strbuf_reset(&script->text);
+	return 0;
+}
+
+int script_sample(
+	struct script *script, const struct profile *profile, const struct sample *sample)
+{
+	put_head(script, profile, sample);
+	for (uint32_t at = sample->stack; at != PROFILE_NONE; at = profile->stacks[at].parent) {
+		struct script_place place;
+		int rc = place_of(script, profile, profile->stacks[at].frame, &place);
+
+		if (rc < 0)
+			return rc;
+		strbuf_add(&script->text, script->lines.text + place.at, place.len);
+	}
+	strbuf_putc(&script->text, '\n');
+	return script->text.len < WRITE_BYTES ? 0 : flush(script);
+}
+
+int script_done(struct script *script)
+{
+	int rc = flush(script);
+
+	strbuf_done(&script->text);
+	strbuf_done(&script->lines);
+	free(script->places);
+	*script = (struct script){0};
+	return rc;
 }

@@ -12,7 +12,8 @@
  * Records without a time wait in a queue of their own that goes first.
  *
  * Copies lie in aligned chunks that count the records in them: the chunk of a record is found
- * by its address, and freed when its last record was handed out.
+ * by its address, and given back when its last record was handed out. Some are kept for the
+ * next round: memory that comes anew from the kernel costs more than what is copied into it.
  */
 #include "record/reorder.h"
 
@@ -25,6 +26,8 @@
 #define CHUNK_BYTES   (1u << 20)
 #define LIMIT_RECORDS (1u << 24)
 #define LIMIT_BYTES   (1ull << 30)
+
+enum { SPARE_MAX = 32 };
 
 struct chunk {
 	uint64_t bytes, used;
@@ -44,7 +47,9 @@ struct reorder {
 	uint64_t last_ns, late;
 	bool copy;
 	struct chunk *filling;
-	struct chunk *lent; /* holds the record that was handed out last */
+	struct chunk *lent;		/* holds the record that was handed out last */
+	struct chunk *spare[SPARE_MAX]; /* empty ones of CHUNK_BYTES */
+	uint32_t spare_count;
 	uint64_t held_bytes;
 	uint32_t limit_records;
 	uint64_t limit_bytes;
@@ -68,6 +73,15 @@ static struct chunk *chunk_of(const void *record)
 	return (struct chunk *)((uintptr_t)record & ~(uintptr_t)(CHUNK_BYTES - 1));
 }
 
+static void chunk_free(struct reorder *reorder, struct chunk *chunk)
+{
+	reorder->held_bytes -= chunk->bytes;
+	if (chunk->bytes == CHUNK_BYTES && reorder->spare_count < SPARE_MAX)
+		reorder->spare[reorder->spare_count++] = chunk;
+	else
+		free(chunk);
+}
+
 /* One record less in it; the chunk that is being filled stays, emptied. */
 static void chunk_put(struct reorder *reorder, struct chunk *chunk)
 {
@@ -77,8 +91,7 @@ static void chunk_put(struct reorder *reorder, struct chunk *chunk)
 		chunk->used = sizeof(*chunk);
 		return;
 	}
-	reorder->held_bytes -= chunk->bytes;
-	free(chunk);
+	chunk_free(reorder, chunk);
 }
 
 static int chunk_new(struct reorder *reorder, uint32_t size, struct chunk **ret_chunk)
@@ -89,7 +102,10 @@ static int chunk_new(struct reorder *reorder, uint32_t size, struct chunk **ret_
 	bytes = (bytes + CHUNK_BYTES - 1) & ~(uint64_t)(CHUNK_BYTES - 1);
 	if (reorder->held_bytes + bytes > reorder->limit_bytes)
 		return -ENOSPC;
-	chunk = aligned_alloc(CHUNK_BYTES, bytes);
+	if (bytes == CHUNK_BYTES && reorder->spare_count)
+		chunk = reorder->spare[--reorder->spare_count];
+	else
+		chunk = aligned_alloc(CHUNK_BYTES, bytes);
 	if (!chunk)
 		return -ENOMEM;
 	chunk->bytes = bytes;
@@ -112,10 +128,8 @@ static int record_copy(struct reorder *reorder, const void **record, uint32_t si
 
 		if (rc < 0)
 			return rc;
-		if (reorder->filling && !reorder->filling->live) {
-			reorder->held_bytes -= reorder->filling->bytes;
-			free(reorder->filling);
-		}
+		if (reorder->filling && !reorder->filling->live)
+			chunk_free(reorder, reorder->filling);
 		reorder->filling = chunk;
 	}
 	to = (uint8_t *)chunk + chunk->used;
@@ -139,6 +153,8 @@ void reorder_free(struct reorder *reorder)
 		for (uint32_t i = reorder->timeless_at; i < reorder->timeless_count; i++)
 			chunk_put(reorder, chunk_of(reorder->timeless[i].record));
 		free(reorder->filling);
+		while (reorder->spare_count)
+			free(reorder->spare[--reorder->spare_count]);
 	}
 	free(reorder->entries);
 	free(reorder->scratch);

@@ -42,6 +42,7 @@ struct load {
 	struct stacks *stacks;
 	bool own; /* the file is one of ours */
 	uint32_t since_round;
+	uint32_t frames_named; /* so many have been, while samples are streamed */
 	struct symbolizer *symbolizer;
 	struct jit jit;
 	struct names *names; /* that the file brought along; NULL: none */
@@ -111,13 +112,11 @@ static bool load_is_root(void *ctx, struct profile *profile, uint32_t frame)
 	return resolve_is_root(load->symbolizer, profile, frame);
 }
 
-/* Names the frames of one stack, for a caller that streams. */
-static int stack_resolve(struct load *load, uint32_t stack)
+/* Names the frames that are new, for a caller that streams. */
+static int frames_resolve(struct load *load)
 {
-	struct profile *profile = &load->out->profile;
-
-	for (; stack < profile->stack_count; stack = profile->stacks[stack].parent) {
-		int rc = frame_resolve(load, profile->stacks[stack].frame);
+	for (; load->frames_named < load->out->profile.frame_count; load->frames_named++) {
+		int rc = frame_resolve(load, load->frames_named);
 
 		if (rc < 0)
 			return rc;
@@ -128,7 +127,7 @@ static int stack_resolve(struct load *load, uint32_t stack)
 static int load_on_sample(void *ctx, const struct sample *sample)
 {
 	struct load *load = ctx;
-	int rc = load->options->no_names ? 0 : stack_resolve(load, sample->stack);
+	int rc = load->options->no_names ? 0 : frames_resolve(load);
 
 	return rc < 0 ? rc
 		      : load->options->on_sample(
