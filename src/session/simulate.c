@@ -2,18 +2,27 @@
  * The simulated kernel stands where the capture stands in recorder.c. What the file says about
  * its machine are constants, and the functions' names come from the scenario: no program lies
  * behind its addresses.
+ *
+ * Stacks that samples bring are unwound on the way, by frame pointers, as a recording does it.
+ * Rings that are overwritten are read once, at the end: from the newest record to the oldest
+ * that is whole, and then written in the order of time.
  */
 #include "session/simulate.h"
 
+#include "base/arena.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "perfdata/perfdata.h"
 #include "profile/names.h"
+#include "record/encode.h"
 #include "session/apply.h"
 #include "session/embed.h"
 #include "session/header.h"
 #include "session/layouts.h"
 #include "session/pump.h"
+#include "session/stacks.h"
 #include "softperf/machine.h"
+#include "symbolize/symbolize.h"
 #include "target/target.h"
 #include "wick/perf_ringbuf.h"
 
@@ -30,8 +39,11 @@ struct simulation {
 	struct perf_ringbuf *rings[CORE_CPUS_MAX];
 	struct perfdata_event events[MACHINE_EVENTS_MAX];
 	char names[MACHINE_EVENTS_MAX][40];
-	struct wick_layout layout;
+	struct wick_layout layout, file_layout;
 	struct layouts layouts;
+	struct stacks *stacks; /* NULL: the samples bring chains */
+	bool rewritten;
+	uint8_t record[PERF_RECORD_SIZE_MAX + 1];
 	struct pump pump;
 	struct target target;
 	struct apply *apply;
@@ -40,21 +52,108 @@ struct simulation {
 	struct error *err;
 };
 
+static int sim_write(struct simulation *sim, const void *record, uint32_t size)
+{
+	return sim->writer ? perfdata_write(sim->writer, record, size, sim->err) : 0;
+}
+
+/* A sample whose stack was unwound: its chain is written in place of registers and stack. */
+static int sim_counted(void *ctx, const struct wick_record *record)
+{
+	struct simulation *sim = ctx;
+	int size = record_encode(&sim->file_layout, record, sim->record, sizeof(sim->record));
+
+	sim->rewritten = true;
+	return size < 0 ? size : sim_write(sim, sim->record, (uint32_t)size);
+}
+
 static int sim_sink(void *ctx, const void *record, uint32_t size)
 {
 	struct simulation *sim = ctx;
-	int rc = apply_record(
-		sim->apply, &sim->layout, layouts_find(&sim->layouts, record), record, size);
+	int rc;
 
-	if (rc < 0 || !sim->writer)
+	sim->rewritten = false;
+	rc = apply_record(
+		sim->apply, &sim->layout, layouts_find(&sim->layouts, record), record, size);
+	return rc < 0 || sim->rewritten ? rc : sim_write(sim, record, size);
+}
+
+/* ---- rings that are overwritten */
+
+enum { KEPT_MOST = 16 << 20 };
+
+struct kept {
+	uint64_t time;
+	uint32_t seq; /* newest first */
+	uint32_t size;
+	const uint8_t *bytes;
+};
+
+struct kept_list {
+	struct kept *records;
+	uint32_t count, cap;
+	struct arena bytes;
+};
+
+static int keep_one(struct simulation *sim, const void *bytes, int size, struct kept_list *list)
+{
+	struct wick_record record;
+	uint8_t *copy;
+	int rc;
+
+	if (wick_record_decode(&sim->layout, bytes, (size_t)size, &record) != size) {
+		sim->out->profile.quality.bad_records++;
+		return 0;
+	}
+	copy = arena_alloc(&list->bytes, (size_t)size);
+	rc = copy ? array_reserve(&list->records, &list->cap, list->count + 1u,
+			    sizeof(*list->records), KEPT_MOST)
+		  : -ENOMEM;
+	if (rc < 0)
 		return rc;
-	return perfdata_write(sim->writer, record, size, sim->err);
+	memcpy(copy, bytes, (size_t)size);
+	list->records[list->count] =
+		(struct kept){record.id.time, list->count, (uint32_t)size, copy};
+	list->count++;
+	return 0;
+}
+
+static int kept_order(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->seq > y->seq ? -1 : x->seq < y->seq;
+}
+
+static int drain_backward(struct simulation *sim)
+{
+	struct kept_list list = {.count = 0};
+	const void *bytes;
+	int size, rc = 0;
+
+	for (uint32_t cpu = 0; cpu < machine_cpus(sim->machine); cpu++) {
+		perf_ringbuf_fetch(sim->rings[cpu]);
+		while (rc == 0 && (size = perf_ringbuf_peek(sim->rings[cpu], &bytes)) > 0) {
+			rc = keep_one(sim, bytes, size, &list);
+			perf_ringbuf_next(sim->rings[cpu]);
+		}
+	}
+	if (list.count)
+		qsort(list.records, list.count, sizeof(*list.records), kept_order);
+	for (size_t i = 0; rc == 0 && i < list.count; i++)
+		rc = sim_sink(sim, list.records[i].bytes, list.records[i].size);
+	arena_done(&list.bytes);
+	free(list.records);
+	return rc;
 }
 
 static int sim_drain(void *ctx)
 {
 	struct simulation *sim = ctx;
-	int rc = pump_round(&sim->pump, true);
+	int rc = machine_overwrites(sim->machine) ? drain_backward(sim)
+						  : pump_round(&sim->pump, true);
 
 	if (rc == 0 && sim->writer)
 		rc = perfdata_write_round(sim->writer, sim->err);
@@ -88,6 +187,19 @@ static void quality_fill(struct simulation *sim)
 	quality->exit_status = -1;
 }
 
+/* What stands in the file in place of registers and stacks are chains. */
+static struct perf_event_attr file_attr(const struct perf_event_attr *attr)
+{
+	struct perf_event_attr written = *attr;
+
+	written.sample_type &= ~(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	written.sample_regs_user = 0;
+	written.sample_stack_user = 0;
+	if (attr->sample_stack_user)
+		written.flags &= ~ATTR_EXCLUDE_CALLCHAIN_USER;
+	return written;
+}
+
 static int events_fill(struct simulation *sim)
 {
 	uint32_t count = machine_event_count(sim->machine);
@@ -100,7 +212,7 @@ static int events_fill(struct simulation *sim)
 
 		snprintf(sim->names[i], sizeof(sim->names[i]), "%s%s", event->name,
 			event->attr.flags & ATTR_EXCLUDE_KERNEL ? ":u" : "");
-		sim->events[i] = (struct perfdata_event){.attr = event->attr,
+		sim->events[i] = (struct perfdata_event){.attr = file_attr(&event->attr),
 			.ids = (uint64_t *)(uintptr_t)event->ids,
 			.id_count = machine_cpus(sim->machine),
 			.name = sim->names[i]};
@@ -134,8 +246,11 @@ static int rings_open(struct simulation *sim)
 	struct pump_ring rings[CORE_CPUS_MAX];
 
 	for (uint32_t cpu = 0; cpu < machine_cpus(sim->machine); cpu++) {
-		int rc = perf_ringbuf_open(machine_ring_fd(sim->machine, cpu),
-			machine_pages(sim->machine), &sim->rings[cpu]);
+		int fd = machine_ring_fd(sim->machine, cpu);
+		size_t pages = machine_pages(sim->machine);
+		int rc = machine_overwrites(sim->machine)
+				 ? perf_ringbuf_open_backward(fd, pages, &sim->rings[cpu])
+				 : perf_ringbuf_open(fd, pages, &sim->rings[cpu]);
 
 		if (rc < 0)
 			return rc;
@@ -143,6 +258,32 @@ static int rings_open(struct simulation *sim)
 	}
 	return pump_init_rings(
 		&sim->pump, rings, machine_cpus(sim->machine), -1, sim_sink, sim);
+}
+
+static bool sim_is_root(void *ctx, struct profile *profile, uint32_t frame)
+{
+	const struct simulation *sim = ctx;
+	const struct frame *at = &profile->frames[frame];
+	uint64_t start;
+	const char *name = machine_function(
+		sim->machine, at->shown_addr - (at->caller && at->shown_addr), &start);
+
+	return name && (symbol_is_root(name) || symbol_is_start(name) || !strcmp(name, "main"));
+}
+
+/* Whatever lies on this machine's disks by the names of the scenario's files, it is not meant.
+ */
+static int make_stacks(struct simulation *sim, struct apply_options *apply)
+{
+	struct stacks_options options = {
+		.target = &sim->target, .sysroot = "/dev/null", .arch = UNWIND_AARCH64};
+	int rc = stacks_new(&options, &sim->stacks);
+
+	apply->stacks = sim->stacks;
+	apply->is_root = sim_is_root;
+	apply->on_counted = sim_counted;
+	apply->ctx = sim;
+	return rc;
 }
 
 static int sim_open(struct simulation *sim)
@@ -156,7 +297,11 @@ static int sim_open(struct simulation *sim)
 	if (rc == 0)
 		rc = events_fill(sim);
 	if (rc == 0)
+		rc = wick_layout_init(&sim->file_layout, &sim->events[0].attr);
+	if (rc == 0)
 		rc = features_fill(&sim->features);
+	if (rc == 0 && sim->layout.sample_type & PERF_SAMPLE_STACK_USER)
+		rc = make_stacks(sim, &apply);
 	if (rc == 0)
 		rc = apply_new(&apply, &sim->apply);
 	if (rc == 0)
@@ -251,6 +396,7 @@ static void sim_done(struct simulation *sim)
 	perfdata_writer_free(sim->writer);
 	perfdata_features_done(&sim->features);
 	apply_free(sim->apply);
+	stacks_free(sim->stacks);
 	pump_done(&sim->pump);
 	for (uint32_t cpu = 0; cpu < CORE_CPUS_MAX; cpu++)
 		perf_ringbuf_close(sim->rings[cpu]);

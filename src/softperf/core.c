@@ -30,9 +30,10 @@ int core_new(const struct core_options *options, struct core **ret_core)
 	core->now_ns = core->mono_ns = options->start_ns;
 	core->next_tick_ns = core->mono_ns + 1000000000u / core->options.tick_hz;
 	core->cpus = calloc(options->cpus, sizeof(*core->cpus));
+	core->stack = calloc(1, PERF_RECORD_SIZE_MAX + 1);
 	core->records[0] = malloc(PERF_RECORD_SIZE_MAX + 1);
 	core->records[1] = malloc(PERF_RECORD_SIZE_MAX + 1);
-	if (!core->cpus || !core->records[0] || !core->records[1]) {
+	if (!core->cpus || !core->stack || !core->records[0] || !core->records[1]) {
 		core_free(core);
 		return -ENOMEM;
 	}
@@ -77,6 +78,7 @@ void core_free(struct core *core)
 			core->pmus[i].free(&core->pmus[i]);
 	tasks_free(core);
 	free(core->cpus);
+	free(core->stack);
 	free(core->records[0]);
 	free(core->records[1]);
 	free(core);

@@ -144,6 +144,15 @@ struct core_ring {
 	uint32_t maps;
 };
 
+/* What a sample copies of the CPU's task. */
+struct core_memory {
+	/* A user register, by the kernel's number for perf. */
+	uint64_t (*reg)(void *ctx, int cpu, unsigned reg);
+	/* `len` bytes of the stack from its pointer on; returns how many could be read. */
+	size_t (*stack)(void *ctx, int cpu, void *to, size_t len);
+	void *ctx;
+};
+
 /* Narration: who, and a sentence. */
 typedef void (*core_trace_fn)(void *ctx, const char *who, const char *text);
 
@@ -155,7 +164,9 @@ struct core_options {
 	/* A record that is not written by an interrupt takes so long to copy: interrupts come
 	 * in the middle of it. */
 	uint64_t copy_ns;
-	core_trace_fn trace; /* NULL: silent */
+	bool aarch64;		   /* the machine's registers; else x86-64 */
+	struct core_memory memory; /* NULLs: zeros */
+	core_trace_fn trace;	   /* NULL: silent */
 	void *trace_ctx;
 };
 
@@ -184,6 +195,7 @@ struct core {
 	uint64_t busy_ns;	   /* of all CPUs that had a task */
 	bool in_interrupt;	   /* a PMU's handler, or the tick */
 	struct core_ring *copying; /* a record of this ring is copied, and copy_ns passes */
+	uint8_t *stack;	     /* PERF_RECORD_SIZE_MAX + 1, of the sample that is prepared */
 	uint8_t *records[2]; /* PERF_RECORD_SIZE_MAX + 1 each: that, and what interrupts it */
 };
 

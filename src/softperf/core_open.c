@@ -17,6 +17,9 @@
 #define RESERVED_REGS ((0xffull << 24) | (0xfull << 12))
 #define EXTENDED_REGS (~0ull << 32)
 
+/* aarch64: x0 to x30, sp, pc */
+#define AARCH64_REGS ((1ull << 33) - 1)
+
 static int attr_size_wrong(struct perf_event_attr *attr)
 {
 	attr->size = PERF_ATTR_SIZE_VER8;
@@ -39,27 +42,36 @@ static int attr_copy(struct perf_event_attr *from, struct perf_event_attr *ret_a
 	return 0;
 }
 
-static int sample_type_check(const struct perf_event_attr *attr)
+/* perf_reg_validate() */
+static bool regs_wrong(const struct core *core, uint64_t mask)
+{
+	return !mask || mask & (core->options.aarch64 ? ~AARCH64_REGS : RESERVED_REGS);
+}
+
+static bool regs_extended(const struct core *core, uint64_t mask)
+{
+	return !core->options.aarch64 && mask & EXTENDED_REGS;
+}
+
+static int sample_type_check(const struct core *core, const struct perf_event_attr *attr)
 {
 	uint64_t type = attr->sample_type;
 
 	if (type & PERF_SAMPLE_BRANCH_STACK && !(attr->branch_sample_type & ~7ull))
 		return -EINVAL;
-	if (type & PERF_SAMPLE_REGS_USER &&
-		(!attr->sample_regs_user || attr->sample_regs_user & RESERVED_REGS))
+	if (type & PERF_SAMPLE_REGS_USER && regs_wrong(core, attr->sample_regs_user))
 		return -EINVAL;
 	if (type & PERF_SAMPLE_STACK_USER &&
 		(attr->sample_stack_user >= 65535 || attr->sample_stack_user % 8))
 		return -EINVAL;
-	if (type & PERF_SAMPLE_REGS_INTR &&
-		(!attr->sample_regs_intr || attr->sample_regs_intr & RESERVED_REGS))
+	if (type & PERF_SAMPLE_REGS_INTR && regs_wrong(core, attr->sample_regs_intr))
 		return -EINVAL;
 	if ((type & PERF_SAMPLE_WEIGHT) && (type & PERF_SAMPLE_WEIGHT_STRUCT))
 		return -EINVAL;
 	return 0;
 }
 
-static int attr_check(const struct perf_event_attr *attr)
+static int attr_check(const struct core *core, const struct perf_event_attr *attr)
 {
 	uint64_t flags = attr->flags;
 	int rc;
@@ -68,7 +80,7 @@ static int attr_check(const struct perf_event_attr *attr)
 		return -EINVAL;
 	if (attr->sample_type & ~(PERF_SAMPLE_MAX - 1) || attr->read_format & ~KNOWN_FORMATS)
 		return -EINVAL;
-	rc = sample_type_check(attr);
+	rc = sample_type_check(core, attr);
 	if (rc < 0)
 		return rc;
 	if (!(flags & ATTR_INHERIT) && flags & ATTR_INHERIT_THREAD)
@@ -143,7 +155,7 @@ static int event_alloc(struct core *core, const struct perf_event_attr *attr,
 	event->leader = event;
 	if (rc == 0 && attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		rc = -EOPNOTSUPP;
-	if (rc == 0 && (attr->sample_regs_user | attr->sample_regs_intr) & EXTENDED_REGS)
+	if (rc == 0 && regs_extended(core, attr->sample_regs_user | attr->sample_regs_intr))
 		rc = -EOPNOTSUPP;
 	if (rc == 0 && attr->sample_period && event->pmu->no_interrupt)
 		rc = -EOPNOTSUPP;
@@ -255,7 +267,7 @@ int core_open(struct core *core, struct perf_event_attr *user_attr, struct core_
 		return -EINVAL;
 	rc = attr_copy(user_attr, &attr);
 	if (rc == 0)
-		rc = attr_check(&attr);
+		rc = attr_check(core, &attr);
 	if (rc == 0)
 		rc = period_check(core, &attr);
 	if (rc < 0)

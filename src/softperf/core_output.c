@@ -16,7 +16,7 @@
 /* PERF_MEM_NA */
 #define DATA_SRC_NA 0x1e05080021ull
 
-static const uint64_t zeros[PERF_RECORD_SIZE_MAX / 8 + 1];
+static const uint64_t zeros[1];
 
 static struct core_event *root_of(struct core_event *event)
 {
@@ -123,18 +123,42 @@ static uint64_t fill_chain(
 	return n;
 }
 
-static void fill_regs(uint64_t mask, bool have, struct wick_regs *ret_regs)
+/* `values` has room for 64. */
+static void fill_regs(const struct core_event *event, uint64_t mask, bool have,
+	uint64_t *values, struct wick_regs *ret_regs)
 {
+	const struct core_memory *memory = &event->core->options.memory;
+	uint64_t n = 0;
+
+	for (unsigned reg = 0; reg < 64; reg++)
+		if (mask >> reg & 1)
+			values[n++] = memory->reg && have
+					      ? memory->reg(memory->ctx, event->on_cpu, reg)
+					      : 0;
 	ret_regs->mask = mask;
 	ret_regs->abi = have ? PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_NONE;
-	ret_regs->values = (struct wick_words){zeros, (uint64_t)__builtin_popcountll(mask)};
+	ret_regs->values = (struct wick_words){values, n};
+}
+
+/* perf_output_sample_ustack(): what cannot be read is left out of dyn_size. */
+static void fill_stack(const struct core_event *event, struct wick_sample *sample)
+{
+	struct core *core = event->core;
+	const struct core_memory *memory = &core->options.memory;
+
+	sample->stack = core->stack;
+	sample->stack_asked = event->attr.sample_stack_user;
+	sample->stack_bytes = sample->stack_asked;
+	if (memory->stack)
+		sample->stack_bytes = memory->stack(
+			memory->ctx, event->on_cpu, core->stack, sample->stack_asked);
 }
 
 void core_write_sample(
 	struct core_event *event, uint64_t period, const struct core_frame *frame)
 {
 	struct core_task *task = event->core->cpus[event->on_cpu].current;
-	uint64_t chain[2 * CORE_CHAIN_MAX + 4], words[3 * CORE_GROUP_MAX];
+	uint64_t chain[2 * CORE_CHAIN_MAX + 4], words[3 * CORE_GROUP_MAX], user[64], own[64];
 	struct wick_record record = {.type = PERF_RECORD_SAMPLE};
 	struct wick_sample *sample = &record.sample;
 
@@ -148,13 +172,10 @@ void core_write_sample(
 	sample->callchain = (struct wick_words){chain, fill_chain(event, frame, chain)};
 	sample->raw = zeros; /* an empty one is a word of nothing */
 	sample->raw_bytes = 4;
-	fill_regs(event->attr.sample_regs_user, task != NULL, &sample->regs_user);
-	fill_regs(event->attr.sample_regs_intr, true, &sample->regs_intr);
-	if (task) {
-		sample->stack = zeros;
-		sample->stack_asked = event->attr.sample_stack_user;
-		sample->stack_bytes = sample->stack_asked;
-	}
+	fill_regs(event, event->attr.sample_regs_user, task != NULL, user, &sample->regs_user);
+	fill_regs(event, event->attr.sample_regs_intr, true, own, &sample->regs_intr);
+	if (task)
+		fill_stack(event, sample);
 	sample->data_src = DATA_SRC_NA;
 	sample->aux = zeros;
 	emit(event, &record);

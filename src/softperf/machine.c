@@ -36,6 +36,13 @@ static void attr_fill(const struct machine *machine, struct perf_event_attr *att
 	attr->flags |= first ? SIDEBAND : 0;
 	attr->flags |= machine->record_pid ? ATTR_INHERIT : ATTR_EXCLUDE_IDLE;
 	attr->flags |= machine->on_exec ? ATTR_ENABLE_ON_EXEC : 0;
+	attr->flags |= machine->overwrite ? ATTR_WRITE_BACKWARD : 0;
+	if (machine->memory.copy_bytes) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = MACHINE_REGS;
+		attr->sample_stack_user = (uint32_t)machine->memory.copy_bytes;
+		attr->flags |= ATTR_EXCLUDE_CALLCHAIN_USER;
+	}
 	attr->wakeup_events = (uint32_t)(machine->pages * 4096 / 4);
 	attr->clockid = CLOCK_MONOTONIC;
 }
@@ -55,7 +62,7 @@ static int open_one(struct machine *machine, uint32_t i, uint32_t cpu, struct er
 	machine->fds[i][cpu] = fd;
 	rc = i ? core_ioctl(machine->core, fd, PERF_EVENT_IOC_SET_OUTPUT,
 			 (uint64_t)machine->fds[0][cpu])
-	       : core_mmap(machine->core, fd, machine->pages, true);
+	       : core_mmap(machine->core, fd, machine->pages, !machine->overwrite);
 	if (rc < 0)
 		return error_set(err, rc, "no ring for %s: %s", event->name, strerror(-rc));
 	return core_ioctl(
@@ -86,7 +93,11 @@ static void all_events(struct machine *machine, unsigned long request)
 static int build(struct machine *machine, struct error *err)
 {
 	struct core_task *task;
-	int rc = core_new(&machine->options, &machine->core);
+	int rc;
+
+	machine->options.aarch64 = true;
+	machine->options.memory = (struct core_memory){memory_reg, memory_stack, machine};
+	rc = core_new(&machine->options, &machine->core);
 
 	if (rc == 0 && machine->has_pmu)
 		rc = armv8_probe(machine->core, &machine->pmu);
@@ -115,6 +126,9 @@ int machine_new(const char *text, size_t len, core_trace_fn trace, void *trace_c
 	machine->pmu = (struct armv8_node){
 		.compatible = "arm,armv8-pmuv3", .interrupts = CORE_CPUS_MAX, .cpu_mhz = 1000};
 	machine->pages = 16;
+	machine->memory = (struct memory){.frame_bytes = MACHINE_FRAME_BYTES,
+		.short_bytes = UINT64_MAX,
+		.changed = UINT64_MAX};
 	while ((rc = words_next(&machine->reader, &words, err)) > 0) {
 		if (!strcmp(words.at[0], "start"))
 			break;
@@ -158,6 +172,11 @@ uint32_t machine_event_count(const struct machine *machine)
 const struct machine_event *machine_event(const struct machine *machine, uint32_t index)
 {
 	return &machine->events[index];
+}
+
+bool machine_overwrites(const struct machine *machine)
+{
+	return machine->overwrite;
 }
 
 size_t machine_pages(const struct machine *machine)
@@ -357,7 +376,8 @@ static int look(struct machine *machine, bool always)
 			machine->wakeups++;
 			woken = true;
 		}
-	if (!woken || !machine->drain)
+	/* Nobody waits for the reader of a ring that is overwritten: he comes at the end. */
+	if (!woken || !machine->drain || (machine->overwrite && !always))
 		return 0;
 	core_trace(machine->core, "drain", "the reader takes what is in the rings");
 	return machine->drain(machine->ctx);
@@ -422,6 +442,11 @@ static int do_reader(struct machine *machine, const struct words *words)
 	return 0;
 }
 
+static int do_torn(struct machine *machine, const struct words *words)
+{
+	return memory_torn(machine, words, machine->err);
+}
+
 static int do_sampling(struct machine *machine, const struct words *words)
 {
 	all_events(machine,
@@ -479,6 +504,7 @@ static int step(struct machine *machine, const struct words *words)
 		{"faults", do_faults},
 		{"clock-step", do_clock_step},
 		{"reader", do_reader},
+		{"torn", do_torn},
 		{"pause", do_sampling},
 		{"resume", do_sampling},
 		{"repeat", do_repeat},

@@ -48,6 +48,8 @@ uint32_t machine_cpus(const struct machine *machine);
 uint32_t machine_event_count(const struct machine *machine);
 const struct machine_event *machine_event(const struct machine *machine, uint32_t index);
 size_t machine_pages(const struct machine *machine);
+/* Its rings are written backward, for perf_ringbuf_open_backward(). */
+bool machine_overwrites(const struct machine *machine);
 int machine_ring_fd(const struct machine *machine, uint32_t cpu); /* the machine's */
 struct core *machine_core(struct machine *machine);
 

@@ -30,13 +30,23 @@ struct reader {
 	uint32_t line;
 };
 
+/* What samples copy of a task's stack; see machine_memory.c. */
+struct memory {
+	uint64_t copy_bytes; /* attr.sample_stack_user; 0: the kernel walks the chains itself */
+	uint64_t frame_bytes;
+	uint64_t short_bytes; /* no more can be read; UINT64_MAX: all */
+	uint64_t changed; /* the frame from which on the bytes are others; UINT64_MAX: none */
+};
+
 struct machine {
 	struct reader reader;
 	struct core *core;
 	struct core_options options;
 	struct armv8_node pmu;
 	bool has_pmu;
+	struct memory memory;
 	size_t pages;
+	bool overwrite;
 	int32_t record_pid; /* 0: whole CPUs */
 	bool on_exec;
 	struct machine_event events[MACHINE_EVENTS_MAX];
@@ -70,6 +80,17 @@ int word_time(const struct words *words, uint32_t i, uint64_t *ret_ns, struct er
  * addresses. */
 int word_chain(const struct machine *machine, const struct words *words, uint32_t i,
 	uint64_t *ret_chain, uint32_t *ret_depth, struct error *err);
+
+/* ---- machine_memory.c */
+
+enum { MACHINE_FRAME_BYTES = 64 };
+#define MACHINE_REGS ((1ull << 33) - 1) /* of aarch64: x0 to x30, sp, pc */
+
+uint64_t memory_reg(void *machine, int cpu, unsigned reg);
+size_t memory_stack(void *machine, int cpu, void *to, size_t len);
+/* stack BYTES [FRAME_BYTES]; torn short BYTES | changed FRAME | off */
+int memory_setup(struct machine *machine, const struct words *words, struct error *err);
+int memory_torn(struct machine *machine, const struct words *words, struct error *err);
 
 /* A line before `start`. */
 int machine_setup(struct machine *machine, const struct words *words, struct error *err);

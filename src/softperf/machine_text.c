@@ -283,24 +283,45 @@ static int setup_pages(struct machine *machine, const struct words *words, struc
 	return rc;
 }
 
+static int setup_copy_time(
+	struct machine *machine, const struct words *words, struct error *err)
+{
+	return word_time(words, 1, &machine->options.copy_ns, err);
+}
+
+static int setup_overwrite(
+	struct machine *machine, const struct words *words, struct error *err)
+{
+	if (words->count > 1)
+		return words_fail(words, err, "nothing follows");
+	machine->overwrite = true;
+	return 0;
+}
+
 int machine_setup(struct machine *machine, const struct words *words, struct error *err)
 {
+	static const struct {
+		const char *name;
+		int (*setup)(
+			struct machine *machine, const struct words *words, struct error *err);
+	} lines[] = {
+		{"event", setup_event},
+		{"code", setup_code},
+		{"process", setup_process},
+		{"pmu", setup_pmu},
+		{"record", setup_record},
+		{"pages", setup_pages},
+		{"copy-time", setup_copy_time},
+		{"overwrite", setup_overwrite},
+		{"stack", memory_setup},
+	};
 	const char *what = words->at[0];
 	uint64_t value = 0;
 	int rc;
 
-	if (!strcmp(what, "event"))
-		return setup_event(machine, words, err);
-	if (!strcmp(what, "code"))
-		return setup_code(machine, words, err);
-	if (!strcmp(what, "process"))
-		return setup_process(machine, words, err);
-	if (!strcmp(what, "pmu"))
-		return setup_pmu(machine, words, err);
-	if (!strcmp(what, "record"))
-		return setup_record(machine, words, err);
-	if (!strcmp(what, "pages"))
-		return setup_pages(machine, words, err);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (!strcmp(what, lines[i].name))
+			return lines[i].setup(machine, words, err);
 	rc = word_number(words, 1, INT64_MAX, &value, err);
 	if (rc < 0)
 		return rc;
