@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The conformance suite on the real armv8_pmuv3 driver, in an emulated machine: tools/arm64/run.sh
-prints TAP itself, and exits with 77 where the tools or the packages cannot be had."""
+"""wick and the conformance suite on the real armv8_pmuv3 driver, in an emulated machine:
+tools/arm64/run.sh prints TAP itself, and exits with 77 where the tools or the packages cannot be
+had."""
 import os
 import subprocess
 import sys

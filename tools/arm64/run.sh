@@ -2,62 +2,66 @@
 #
 # usage: tools/arm64/run.sh [FOLDER]      downloads and builds in FOLDER, default build-arm64
 #
-# The conformance suite on the real armv8_pmuv3 driver: Debian's arm64 kernel under QEMU, whose
-# emulated CPU has a PMU with an overflow interrupt. The suite is built statically for aarch64 and is,
-# with a small init, all that the machine has; it speaks on the serial console. Prints TAP and, as
-# its last line, `armv8_pmuv3: N passed, N failed`. 77: it cannot run here.
+# wick and the conformance suite on the real armv8_pmuv3 driver: Debian's arm64 kernel under QEMU,
+# whose emulated CPU has a PMU with an overflow interrupt, and pointer authentication. Both are built
+# statically for aarch64; with a small init and some programs of known truth they are all that the
+# machine has. It speaks on the serial console; judge.py reads what it said.
+#
+#     packages.sh -> kernel/, sysroot/     meson, cross.ini -> wick/     initramfs.gz -> QEMU
+#     said.log -> judge.py -> TAP
+#
+# The last line is `armv8_pmuv3: N passed, N failed`. 77: it cannot run here.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
 work=${1:-$root/build-arm64}
 cross=aarch64-linux-gnu-gcc
 
 skip() { printf 'skipped: %s\n' "$*"; exit 77; }
 
-for command in "$cross" qemu-system-aarch64 cpio apt-get dpkg; do
+for command in "$cross" qemu-system-aarch64 cpio apt-get dpkg meson ninja pkg-config python3; do
 	command -v "$command" >/dev/null || skip "$command is not installed"
 done
-mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/initramfs/proc"
+mkdir -p "$work"
 cd "$work"
 
-# Of another architecture, with lists and a cache of its own: the system's stay as they are.
-arm64_apt() {
-	local tool=$1
-	shift
-	"$tool" -oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists="$work/lists" \
-		-oDir::Cache="$work/cache" -oDir::State::status=/dev/null "$@"
-}
+"$here/packages.sh" "$work" || exit $?
 
-kernel() { find "$work/kernel/boot" -name 'vmlinuz-*' 2>/dev/null | head -1; }
+# ---- wick and the suite
 
-if [ -z "$(kernel)" ]; then
-	arm64_apt apt-get -qq update >apt.log 2>&1 || skip "the package lists cannot be had"
-	package=$(arm64_apt apt-cache search --names-only '^linux-image-6.*-cloud-arm64$' |
-		awk '{ print $1 }' | sort -V | tail -1)
-	[ -n "$package" ] || skip "Debian has no cloud kernel for arm64"
-	arm64_apt apt-get -qq download "$package" >>apt.log 2>&1 || skip "$package cannot be had"
-	dpkg -x "$package"_*.deb kernel
+launcher=
+command -v ccache >/dev/null && launcher="'ccache'"
+printf "[constants]\nsysroot = '%s'\nlauncher = [%s]\n" "$work/sysroot" "$launcher" >sysroot.ini.new
+options=(--cross-file sysroot.ini --cross-file "$here/cross.ini" --prefer-static
+	-Dauto_features=disabled -Dzstd=enabled -Ddwarf=enabled -Dlzma=enabled -Ddemangle=enabled
+	-Ddebug=false -Doptimization=2)
+if ! cmp -s sysroot.ini.new sysroot.ini || [ "$here/cross.ini" -nt wick/build.ninja ]; then
+	mv sysroot.ini.new sysroot.ini
+	rm -rf wick
+	meson setup wick "$root" "${options[@]}" >setup.log 2>&1 || { cat setup.log; exit 1; }
 fi
+ninja -C wick src/cli/wick tests/conformance >build.log 2>&1 || { cat build.log; exit 1; }
 
-sources() { find "$root/src/$1" -maxdepth "$2" -name '*.c' ! -name '*_test.c'; }
-mapfile -t files < <(sources base 1; sources record 1; sources softperf 2
-	printf '%s\n' "$root"/src/perf/{event,ringbuf}.c "$root"/tests/conformance/*.c)
-"$cross" -static -std=gnu11 -O2 -D_GNU_SOURCE -Wall -Wextra -Wno-missing-field-initializers \
-	-I"$root/include" -I"$root/src" -I"$root" "${files[@]}" -o initramfs/conformance
-"$cross" -static -O2 -Wall "$root/tools/arm64/init.c" -o initramfs/init
-cp "$root/tests/conformance/expected.txt" initramfs/
-(cd initramfs && find . | cpio --quiet -o -H newc | gzip) >initramfs.gz
+# ---- what the machine has
+
+rm -rf initramfs
+mkdir -p initramfs/{proc,sys,tmp,lib}
+cp wick/tests/conformance "$root/tests/conformance/expected.txt" "$here/commands" initramfs/
+aarch64-linux-gnu-strip -o initramfs/wick wick/src/cli/wick
+static=("$cross" -static -O2 -g -Wall -pthread -I"$root/tests/live/programs")
+"${static[@]}" "$here/init.c" -o initramfs/init
+"${static[@]}" "$root/tests/live/programs/shares.c" -o initramfs/shares
+"${static[@]}" -mbranch-protection=standard "$here/programs/chains.c" -o initramfs/chains-signed
+"$cross" -O2 -g -Wall -pthread "$here/programs/chains.c" -o initramfs/chains-dynamic
+cp -L sysroot/lib/ld-linux-aarch64.so.1 sysroot/lib/aarch64-linux-gnu/libc.so.6 initramfs/lib/
+(cd initramfs && find . | cpio --quiet -o -H newc | gzip -1) >initramfs.gz
+
+# ---- the machine
 
 # -icount: without it overflows go missing. The guest's time is its own.
-timeout 150 qemu-system-aarch64 -M virt -cpu cortex-a57 -icount shift=1 -nic none -nographic \
-	-m 256M -no-reboot -kernel "$(kernel)" -initrd initramfs.gz \
+kernel=$(find kernel/boot -name 'vmlinuz-*' | head -1)
+timeout 240 qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -icount shift=1 -nic none \
+	-nographic -m 256M -no-reboot -kernel "$kernel" -initrd initramfs.gz \
 	-append "console=ttyAMA0 panic=-1 quiet" </dev/null >console.log 2>&1 || true
 tr -d '\r' <console.log >said.log
-cat said.log
-passed=$(grep -c '^ok ' said.log || true)
-failed=$(grep -c '^not ok ' said.log || true)
-if ! grep -q '^# ended with' said.log; then
-	echo "not ok - the machine came to its end"
-	failed=$((failed + 1))
-fi
-printf 'armv8_pmuv3: %d passed, %d failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+exec "$here/judge.py" said.log
