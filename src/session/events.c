@@ -1,6 +1,7 @@
 #include "session/events.h"
 
 #include "base/cleanup.h"
+#include "session/copies.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +10,10 @@
 
 enum {
 	RING_BYTES = 2 << 20,
-	RING_BYTES_STACKS = 8 << 20,  /* with copied stacks: half a second of them */
+	RING_BYTES_STACKS = 8 << 20,  /* with copied stacks, or more: see copies.h */
 	RINGS_BYTES_MOST = 256 << 20, /* of all CPUs together */
 	CPUS_MAX = 4096,
+	MAX_HZ = 100000, /* -F max asks for more than there is */
 };
 
 int events_choose(struct events *events, const struct record_options *options,
@@ -66,14 +68,23 @@ static int spec_cpus(const struct cpu_list *online, const struct event_spec *spe
 	return (int)n;
 }
 
-/* What is sensible where nobody says: a power of two. */
-static uint32_t default_pages(bool stacks, uint32_t cpus)
+/* Samples a second; 0: not known beforehand. */
+static uint64_t asked_hz(const struct quality *quality)
 {
-	uint32_t bytes = stacks ? RING_BYTES_STACKS : RING_BYTES;
+	if (quality->period)
+		return quality->weight_is_ns ? 1000000000 / quality->period : 0;
+	return quality->frequency_hz < MAX_HZ ? quality->frequency_hz : MAX_HZ;
+}
+
+/* What is sensible where nobody says: a power of two. */
+static uint32_t default_pages(const struct quality *quality, uint32_t copied, uint32_t cpus)
+{
+	size_t bytes = copied ? copies_ring_bytes(asked_hz(quality), copied, RING_BYTES_STACKS)
+			      : RING_BYTES;
 
 	while (bytes > 128 << 10 && (uint64_t)bytes * cpus > RINGS_BYTES_MOST)
 		bytes /= 2;
-	return bytes / (uint32_t)sysconf(_SC_PAGESIZE);
+	return (uint32_t)(bytes / (size_t)sysconf(_SC_PAGESIZE));
 }
 
 int events_capture(const struct events *events, const struct record_options *options,
@@ -96,7 +107,7 @@ int events_capture(const struct events *events, const struct record_options *opt
 	if (!wanted || !numbers)
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 	if (!capture.pages)
-		capture.pages = default_pages(how->stack_bytes != 0, cpus->count);
+		capture.pages = default_pages(quality, how->stack_bytes, cpus->count);
 	quality->ring_pages_asked = capture.pages;
 	for (uint32_t i = 0; i < events->count; i++) {
 		int *own = numbers + (size_t)i * CPUS_MAX;

@@ -3,17 +3,15 @@
 #include "base/cleanup.h"
 #include "proc/facts.h"
 #include "session/attach.h"
+#include "session/copies.h"
 #include "session/stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_A_RING = 16, COPY_LEAST = 512 };
-
 static int open_capture(struct targets *targets, const struct events *events,
-	const struct cpu_list *cpus, enum capture_start start, struct quality *quality,
-	struct error *err)
+	enum capture_start start, struct quality *quality, struct error *err)
 {
 	struct events_how how = {
 		.start = start,
@@ -30,64 +28,76 @@ static int open_capture(struct targets *targets, const struct events *events,
 	capture_free(targets->capture);
 	targets->capture = NULL;
 	return events_capture(
-		events, targets->options, cpus, &how, quality, &targets->capture, err);
+		events, targets->options, targets->cpus, &how, quality, &targets->capture, err);
 }
 
-/* Sampling must wait: for a delay, for somebody's word. */
-static bool must_wait(const struct record_options *options)
+/* Samples a second, as the kernel took it; 0: not known beforehand. */
+static uint64_t rate_of(const struct targets *targets, const struct quality *quality)
 {
-	return options->start_paused || options->delay_ns;
+	const struct perf_event_attr *attr = capture_attr(targets->capture, 0);
+
+	if (attr->flags & ATTR_FREQ)
+		return attr->sample_period;
+	return quality->weight_is_ns && attr->sample_period ? 1000000000 / attr->sample_period
+							    : 0;
 }
 
-/* The command's own cgroup; a negative errno where that is not permitted, and nothing stays. */
-static int open_confined(struct targets *targets, const struct events *events,
-	const struct cpu_list *cpus, struct quality *quality)
+/* True: the rings that could be had hold the copies for a short while only; now smaller ones.
+ */
+static bool copy_shrinks(struct targets *targets, struct quality *quality)
 {
-	int rc = confine_new(&targets->confine, targets->proc);
+	size_t ring = (size_t)capture_pages(targets->capture) * (size_t)sysconf(_SC_PAGESIZE);
+	char text[192];
+	uint32_t fit;
 
-	targets->scope = SCOPE_CGROUP;
-	if (rc == 0)
-		rc = open_capture(targets, events, cpus, CAPTURE_BY_HAND, quality, NULL);
-	if (rc == 0)
-		rc = capture_attach_cgroup(targets->capture, targets->confine.fd, NULL);
-	if (rc < 0)
-		confine_done(&targets->confine);
+	if (!targets->stack_bytes || targets->options->stack_bytes)
+		return false;
+	fit = copies_fit(ring, rate_of(targets, quality), targets->stack_bytes,
+		targets->late_refused < 0);
+	if (fit >= targets->stack_bytes)
+		return false;
+	snprintf(text, sizeof(text),
+		"%.4g KiB of stack are copied with each sample, not %.4g: a buffer of %zu KiB "
+		"holds no more for long enough (--stack-bytes, -m)",
+		fit / 1024.0, targets->stack_bytes / 1024.0, ring / 1024);
+	quality_note(quality, text);
+	targets->stack_bytes = fit;
+	return true;
+}
+
+typedef int (*attach_fn)(struct targets *targets, struct quality *quality, struct error *err);
+
+static int open_and_attach(struct targets *targets, const struct events *events,
+	enum capture_start start, attach_fn attach, struct quality *quality, struct error *err)
+{
+	int rc;
+
+	do {
+		rc = open_capture(targets, events, start, quality, err);
+		if (rc == 0)
+			rc = attach(targets, quality, err);
+	} while (rc == 0 && copy_shrinks(targets, quality));
 	return rc;
 }
 
-static int open_command(struct targets *targets, const struct events *events,
-	const struct cpu_list *cpus, struct quality *quality, struct error *err)
+static int attach_confined(struct targets *targets, struct quality *quality, struct error *err)
 {
-	const struct record_options *options = targets->options;
-	int rc = options->inherit_only ? -EPERM : open_confined(targets, events, cpus, quality);
-	bool confined = rc == 0;
-
-	rc = child_fork(options->command, options->command_mask, targets->confine.fd,
-		&targets->command, err);
-	if (rc < 0 || confined)
-		return rc;
-	targets->scope = SCOPE_INHERIT;
-	rc = open_capture(targets, events, cpus,
-		must_wait(options) ? CAPTURE_BY_HAND : CAPTURE_ON_EXEC, quality, err);
-	if (rc == 0)
-		rc = capture_attach(targets->capture, targets->command.pid, err);
-	if (rc == -ESRCH)
-		error_set(
-			err, rc, "%s: ended before it could be recorded", options->command[0]);
-	return rc;
+	(void)quality;
+	return capture_attach_cgroup(targets->capture, targets->confine.fd, err);
 }
 
-static int open_processes(struct targets *targets, const struct events *events,
-	const struct cpu_list *cpus, struct quality *quality, struct error *err)
+static int attach_command(struct targets *targets, struct quality *quality, struct error *err)
+{
+	(void)quality;
+	return capture_attach(targets->capture, targets->command.pid, err);
+}
+
+static int attach_processes(struct targets *targets, struct quality *quality, struct error *err)
 {
 	const struct record_options *options = targets->options;
 	uint64_t attached = 0;
-	int rc;
+	int rc = 0;
 
-	targets->scope = SCOPE_INHERIT;
-	nofile_raise(UINT64_MAX);
-	rc = open_capture(targets, events, cpus,
-		must_wait(options) ? CAPTURE_BY_HAND : CAPTURE_AT_ONCE, quality, err);
 	for (uint32_t i = 0; rc >= 0 && i < options->tid_count; i++) {
 		rc = attach_thread(targets->capture, options->tids[i], err);
 		attached++;
@@ -101,8 +111,68 @@ static int open_processes(struct targets *targets, const struct events *events,
 	return rc < 0 ? rc : 0;
 }
 
+static int attach_machine(struct targets *targets, struct quality *quality, struct error *err)
+{
+	(void)quality;
+	return targets->options->cgroup
+		       ? capture_attach_cgroup(targets->capture, targets->confine.fd, err)
+		       : capture_attach_cpus(targets->capture, err);
+}
+
+/* Sampling must wait: for a delay, for somebody's word. */
+static bool must_wait(const struct record_options *options)
+{
+	return options->start_paused || options->delay_ns;
+}
+
+/* The command's own cgroup; a negative errno where that is not permitted, and nothing stays. */
+static int open_confined(
+	struct targets *targets, const struct events *events, struct quality *quality)
+{
+	int rc = confine_new(&targets->confine, targets->proc);
+
+	targets->scope = SCOPE_CGROUP;
+	if (rc == 0)
+		rc = open_and_attach(
+			targets, events, CAPTURE_BY_HAND, attach_confined, quality, NULL);
+	if (rc < 0)
+		confine_done(&targets->confine);
+	return rc;
+}
+
+static int open_command(struct targets *targets, const struct events *events,
+	struct quality *quality, struct error *err)
+{
+	const struct record_options *options = targets->options;
+	int rc = options->inherit_only ? -EPERM : open_confined(targets, events, quality);
+	bool confined = rc == 0;
+
+	rc = child_fork(options->command, options->command_mask, targets->confine.fd,
+		&targets->command, err);
+	if (rc < 0 || confined)
+		return rc;
+	targets->scope = SCOPE_INHERIT;
+	rc = open_and_attach(targets, events,
+		must_wait(options) ? CAPTURE_BY_HAND : CAPTURE_ON_EXEC, attach_command, quality,
+		err);
+	if (rc == -ESRCH)
+		error_set(
+			err, rc, "%s: ended before it could be recorded", options->command[0]);
+	return rc;
+}
+
+static int open_processes(struct targets *targets, const struct events *events,
+	struct quality *quality, struct error *err)
+{
+	targets->scope = SCOPE_INHERIT;
+	nofile_raise(UINT64_MAX);
+	return open_and_attach(targets, events,
+		must_wait(targets->options) ? CAPTURE_BY_HAND : CAPTURE_AT_ONCE,
+		attach_processes, quality, err);
+}
+
 static int open_machine(struct targets *targets, const struct events *events,
-	const struct cpu_list *cpus, struct quality *quality, struct error *err)
+	struct quality *quality, struct error *err)
 {
 	const struct record_options *options = targets->options;
 	int rc = 0;
@@ -111,12 +181,9 @@ static int open_machine(struct targets *targets, const struct events *events,
 	if (options->cgroup)
 		rc = confine_open(&targets->confine, targets->proc, options->cgroup, err);
 	if (rc == 0)
-		rc = open_capture(targets, events, cpus,
-			must_wait(options) ? CAPTURE_BY_HAND : CAPTURE_AT_ONCE, quality, err);
-	if (rc < 0)
-		return rc;
-	rc = options->cgroup ? capture_attach_cgroup(targets->capture, targets->confine.fd, err)
-			     : capture_attach_cpus(targets->capture, err);
+		rc = open_and_attach(targets, events,
+			must_wait(options) ? CAPTURE_BY_HAND : CAPTURE_AT_ONCE, attach_machine,
+			quality, err);
 	if (rc == -EACCES)
 		error_set(err, rc,
 			"%s: whole CPUs may be sampled by root, with CAP_PERFMON, or where "
@@ -126,14 +193,25 @@ static int open_machine(struct targets *targets, const struct events *events,
 	return rc;
 }
 
-/* A ring that the user made small still holds some samples: the copies shrink with it. */
-static uint32_t copy_that_fits(uint32_t pages, uint32_t bytes)
+/* Where the copy is all there will be of a stack it is a large one, and that is said. */
+static void say_refused(const struct targets *targets, struct quality *quality)
 {
-	uint64_t most = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / SAMPLES_A_RING;
+	char text[256], whose[32] = "other users' processes";
 
-	if (bytes <= most)
-		return bytes;
-	return most < COPY_LEAST ? COPY_LEAST : (uint32_t)most / 8 * 8;
+	if (targets->late_refused >= 0 || targets->options->stack_bytes)
+		return;
+	if (targets->refused_by)
+		snprintf(whose, sizeof(whose), "process %d", targets->refused_by);
+	snprintf(text, sizeof(text),
+		"%.4g KiB of stack are copied with each sample, and stacks that are deeper end "
+		"there: %s may not be read (%s); %s",
+		targets->stack_bytes / 1024.0,
+		targets->late_refused == -ENOSYS ? "no process" : whose,
+		strerror(-targets->late_refused),
+		targets->refused_by ? "root or CAP_SYS_PTRACE may; of one's own, "
+				      "kernel.yama.ptrace_scope=0 or PR_SET_DUMPABLE allows it"
+				    : "CAP_SYS_PTRACE allows it");
+	quality_note(quality, text);
 }
 
 /* Registers and stack are copied where they can be unwound. */
@@ -153,9 +231,8 @@ static int choose_copy(struct targets *targets, struct error *err)
 					 "architecture "
 					 "cannot be unwound; use --call-graph fp");
 	targets->user_regs = stacks_regs(arch);
-	targets->stack_bytes = options->stack_bytes ? options->stack_bytes : RECORD_STACK_BYTES;
-	if (options->pages && !options->stack_bytes)
-		targets->stack_bytes = copy_that_fits(options->pages, targets->stack_bytes);
+	targets->late_refused = copies_late_refused(options, &targets->refused_by);
+	targets->stack_bytes = copies_first(options, targets->late_refused < 0);
 	return 0;
 }
 
@@ -175,12 +252,14 @@ int targets_open(struct targets *targets, const struct record_options *options,
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 	quality->targets = 1;
 	if (options->command)
-		rc = open_command(targets, events, cpus, quality, err);
+		rc = open_command(targets, events, quality, err);
 	else if (options->pid_count || options->tid_count)
-		rc = open_processes(targets, events, cpus, quality, err);
+		rc = open_processes(targets, events, quality, err);
 	else
-		rc = open_machine(targets, events, cpus, quality, err);
+		rc = open_machine(targets, events, quality, err);
 	quality->scope = targets->scope;
+	if (rc == 0 && targets->stack_bytes)
+		say_refused(targets, quality);
 	return rc;
 }
 
