@@ -1,6 +1,7 @@
 /* What cannot be opened, mapped or asked for: the errors. */
 #include "checks.h"
 
+#include <errno.h>
 #include <time.h>
 
 struct argument_case {
