@@ -29,6 +29,7 @@ struct wick_layout {
 	uint64_t read_format; /* PERF_FORMAT_* */
 	uint64_t branch_sample_type;
 	uint64_t regs_user, regs_intr; /* register masks */
+	uint64_t fixed_period;	       /* of samples that carry none; 0: not known */
 	bool sample_id_all;	       /* the other records carry a trailer */
 	bool build_ids;		       /* MMAP2 was asked to have build ids */
 	uint16_t trailer_bytes;	       /* its size */
@@ -111,7 +112,8 @@ struct wick_regs {
 
 struct wick_sample {
 	/* pid, tid, time, id, stream_id and cpu are in wick_record.id */
-	uint64_t ip, addr, period;
+	uint64_t ip, addr;
+	uint64_t period; /* the attr's where PERF_SAMPLE_PERIOD is not set; 0: not known */
 	struct wick_read read;
 	struct wick_words callchain; /* with PERF_CONTEXT_* markers */
 	const void *raw;

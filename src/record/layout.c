@@ -80,6 +80,9 @@ int wick_layout_init(struct wick_layout *layout, const struct perf_event_attr *a
 		.branch_sample_type = attr->branch_sample_type,
 		.regs_user = attr->sample_regs_user,
 		.regs_intr = attr->sample_regs_intr,
+		.fixed_period = (type & PERF_SAMPLE_PERIOD) || (attr->flags & ATTR_FREQ)
+					? 0
+					: attr->sample_period,
 		.sample_id_all = attr->flags & ATTR_SAMPLE_ID_ALL,
 		.build_ids = attr->flags & ATTR_BUILD_ID,
 		.ip_off = sample_place(type, PERF_SAMPLE_IP),

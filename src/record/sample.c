@@ -63,8 +63,10 @@ void read_decode(const struct wick_layout *layout, struct bytes *b, struct wick_
 		read->time_running = bytes_u64(&times_at);
 }
 
-static void decode_who(uint64_t type, struct bytes *b, struct wick_record *record)
+static void decode_who(
+	const struct wick_layout *layout, struct bytes *b, struct wick_record *record)
 {
+	uint64_t type = layout->sample_type;
 	struct wick_sample_id *id = &record->id;
 	struct wick_sample *sample = &record->sample;
 
@@ -89,8 +91,7 @@ static void decode_who(uint64_t type, struct bytes *b, struct wick_record *recor
 		id->cpu = bytes_u32(b);
 		id->cpu_reserved = bytes_u32(b);
 	}
-	if (type & PERF_SAMPLE_PERIOD)
-		sample->period = bytes_u64(b);
+	sample->period = type & PERF_SAMPLE_PERIOD ? bytes_u64(b) : layout->fixed_period;
 }
 
 static void decode_raw(struct bytes *b, struct wick_sample *sample)
@@ -186,7 +187,7 @@ void sample_decode(
 	struct wick_sample *sample = &record->sample;
 	uint64_t type = layout->sample_type;
 
-	decode_who(type, b, record);
+	decode_who(layout, b, record);
 	if (type & PERF_SAMPLE_READ)
 		read_decode(layout, b, &sample->read);
 	if (type & PERF_SAMPLE_CALLCHAIN)

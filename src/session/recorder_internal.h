@@ -42,6 +42,7 @@ struct recorder {
 	struct targets targets;
 	struct control control;
 	struct layouts layouts;
+	bool narrowed; /* the file's records lack the fields that record/narrow.h leaves out */
 	struct pump pump;
 	struct target target;
 	struct symbolizer *symbolizer;

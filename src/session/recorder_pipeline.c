@@ -3,12 +3,15 @@
 
 #include "proc/facts.h"
 #include "record/encode.h"
+#include "record/narrow.h"
 #include "session/apply.h"
 #include "session/embed.h"
 #include "session/header.h"
 #include "session/resolve.h"
 
 #include <errno.h>
+
+enum { NS_PER_S = 1000 * 1000 * 1000 };
 
 static int recorder_write(struct recorder *r, const void *record, uint32_t size)
 {
@@ -42,7 +45,14 @@ static int recorder_sink(void *ctx, const void *record, uint32_t size)
 	r->rewritten = false;
 	rc = apply_record(r->apply, capture_layout(r->targets.capture),
 		layouts_find(&r->layouts, record), record, size);
-	return rc < 0 || r->rewritten ? rc : recorder_write(r, record, size);
+	if (rc < 0 || r->rewritten)
+		return rc;
+	if (r->narrowed) {
+		size = record_narrow(
+			capture_layout(r->targets.capture), &r->file_layout, record, r->record);
+		record = r->record;
+	}
+	return recorder_write(r, record, size);
 }
 
 /* Rings that fill faster than they are read get less of each stack. */
@@ -51,8 +61,7 @@ static void recorder_pressure(void *ctx, const struct pressure *pressure)
 	struct recorder *r = ctx;
 
 	stacks_set_effort(r->stacks,
-		strain_update(
-			&r->strain, pressure, quality_of(r)->lost, recorder_now_ns()));
+		strain_update(&r->strain, pressure, quality_of(r)->lost, recorder_now_ns()));
 }
 
 static void recorder_need_process(void *ctx, int32_t pid, int32_t tid, uint64_t time_ns)
@@ -85,6 +94,25 @@ static void attr_as_written(struct perf_event_attr *attr)
 	attr->sample_stack_user = 0;
 }
 
+/*
+ * The only event needs no ids to tell its records apart. The period of the kernel's clocks is
+ * constant, at a frequency too (kernel/events/core.c, perf_swevent_init_hrtimer).
+ */
+static void attr_narrow(struct perf_event_attr *attr)
+{
+	bool clock = attr->type == PERF_TYPE_SOFTWARE &&
+		     (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+			     attr->config == PERF_COUNT_SW_TASK_CLOCK);
+
+	attr->sample_type &= ~PERF_SAMPLE_IDENTIFIER;
+	if (!clock || !attr->sample_period)
+		return;
+	attr->sample_type &= ~PERF_SAMPLE_PERIOD;
+	if (attr->flags & ATTR_FREQ)
+		attr->sample_period = NS_PER_S / attr->sample_period;
+	attr->flags &= ~ATTR_FREQ;
+}
+
 int recorder_make_file(struct recorder *r)
 {
 	const struct capture *capture = r->targets.capture;
@@ -105,9 +133,12 @@ int recorder_make_file(struct recorder *r)
 	if (!events)
 		return error_set(
 			r->err, -ENOMEM, "out of memory while preparing the recording");
+	r->narrowed = count == 1;
 	for (uint32_t i = 0; i < count; i++) {
 		events[i].attr = *capture_attr(capture, i);
 		attr_as_written(&events[i].attr);
+		if (r->narrowed)
+			attr_narrow(&events[i].attr);
 		events[i].ids =
 			(uint64_t *)(uintptr_t)capture_ids(capture, i, &events[i].id_count);
 		events[i].name = i < r->events.count ? r->events.specs[i].name : sideband;
