@@ -202,6 +202,15 @@ static bool attr_concede(struct capture *capture, struct perf_event_attr *attr)
 	return true;
 }
 
+/* armv8_pmuv3 cannot leave the idle task out: what it does beside waiting is sampled, too. */
+static bool idle_concede(struct perf_event_attr *attr)
+{
+	bool asked = attr->flags & ATTR_EXCLUDE_IDLE;
+
+	attr->flags &= ~ATTR_EXCLUDE_IDLE;
+	return asked;
+}
+
 /* What had to be conceded for one event holds for all: they share rings, clock and layout. */
 static void attrs_agree(struct capture *capture)
 {
@@ -242,7 +251,8 @@ static int capture_negotiate(struct capture *capture, struct error *err)
 			attr = event->attr;
 			attr.flags |= ATTR_DISABLED;
 			fd = perf_open(&attr, 0, -1, -1, 0);
-		} while (fd == -EINVAL && attr_concede(capture, &event->attr));
+		} while ((fd == -EINVAL && attr_concede(capture, &event->attr)) ||
+			 (fd == -EOPNOTSUPP && idle_concede(&event->attr)));
 		if (fd < 0)
 			return spec_explain(&event->event.spec, fd, err);
 		perf_close(fd);

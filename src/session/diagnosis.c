@@ -289,6 +289,11 @@ static void judge_cgroup(const struct doctor_facts *facts, struct doctor_report 
 		else
 			remedy(finding, "docker run --cgroupns private "
 					"-v /sys/fs/cgroup:/sys/fs/cgroup");
+	} else if (facts->cgroup_event == -ENOENT) {
+		finding->state = DOCTOR_ABSENT;
+		detail(finding,
+			"no controller was ever given to a cgroup: new ones have no events");
+		remedy(finding, "echo +pids >/sys/fs/cgroup/cgroup.subtree_control");
 	} else if (facts->cgroup_event < 0) {
 		refused(facts, facts->cgroup_event, 0, finding);
 	} else if (facts->cgroup_clone < 0) {

@@ -304,6 +304,11 @@ static void cgroups_and_tracefs_that_are_not_there(void **state)
 	check(&report, "cgroup", DOCTOR_ABSENT, "", "mount -t cgroup2");
 	check(&report, "tracepoint", DOCTOR_ABSENT, "", "mount -t tracefs");
 	assert_non_null(strstr(report.command, "inheritance"));
+	facts.cgroup_make = 0;
+	facts.cgroup_event = -ENOENT;
+	judge(facts, &report);
+	check(&report, "cgroup", DOCTOR_ABSENT, "", "cgroup.subtree_control");
+	facts.cgroup_event = DOCTOR_UNTRIED;
 	facts.cgroup_make = -EROFS;
 	judge(facts, &report);
 	check(&report, "cgroup", DOCTOR_REFUSED, "read-only", "");
