@@ -211,27 +211,6 @@ void core_task_comm(struct core_task *task, struct core *core, const char *comm)
 	core_sideband(core, task, task->cpu, ATTR_COMM, &record);
 }
 
-void core_task_exec(struct core_task *task, struct core *core, const char *comm)
-{
-	struct wick_record record = {.type = PERF_RECORD_COMM};
-	struct core_event *event, *next;
-
-	for (event = task->ctx->first; event; event = next) {
-		next = event->next_in_context;
-		if (event->attr.flags & ATTR_ENABLE_ON_EXEC) {
-			event->attr.flags &= ~ATTR_ENABLE_ON_EXEC;
-			if (event->state == CORE_OFF)
-				core_event_enable(event);
-		}
-	}
-	comm_set(task, comm);
-	record.comm.pid = (uint32_t)task->pid;
-	record.comm.tid = (uint32_t)task->tid;
-	record.comm.name = (struct wick_name){task->comm, (uint32_t)strlen(task->comm)};
-	record.misc = PERF_RECORD_MISC_COMM_EXEC;
-	core_sideband(core, task, task->cpu, ATTR_COMM, &record);
-}
-
 /* What a dying child counted goes to its parent; the events of a root stay, and say POLLHUP. */
 static void event_task_gone(struct core_event *event)
 {
@@ -253,6 +232,31 @@ static void event_task_gone(struct core_event *event)
 		link = &(*link)->next_child;
 	*link = event->next_child;
 	core_event_free(event);
+}
+
+void core_task_exec(struct core_task *task, struct core *core, const char *comm)
+{
+	struct wick_record record = {.type = PERF_RECORD_COMM};
+	struct core_event *event, *next;
+
+	for (event = task->ctx->first; event; event = next) {
+		next = event->next_in_context;
+		if (event->attr.flags & ATTR_REMOVE_ON_EXEC) {
+			event_task_gone(event);
+			continue;
+		}
+		if (event->attr.flags & ATTR_ENABLE_ON_EXEC) {
+			event->attr.flags &= ~ATTR_ENABLE_ON_EXEC;
+			if (event->state == CORE_OFF)
+				core_event_enable(event);
+		}
+	}
+	comm_set(task, comm);
+	record.comm.pid = (uint32_t)task->pid;
+	record.comm.tid = (uint32_t)task->tid;
+	record.comm.name = (struct wick_name){task->comm, (uint32_t)strlen(task->comm)};
+	record.misc = PERF_RECORD_MISC_COMM_EXEC;
+	core_sideband(core, task, task->cpu, ATTR_COMM, &record);
 }
 
 void core_task_exit(struct core_task *task, struct core *core)

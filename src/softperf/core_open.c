@@ -13,6 +13,13 @@
 #define KNOWN_FORMATS	 ((1ull << 5) - 1)
 #define KNOWN_OPEN_FLAGS 15ul
 
+#define ATTR_SIZE_MOST 4096u /* a page */
+
+/* attr.aux_action */
+#define AUX_START_PAUSED 1u
+#define AUX_PAUSE	 2u
+#define AUX_RESUME	 4u
+
 /* x86-64: ds, es, fs and gs cannot be had, 24 to 31 are nothing, 32 and up are XMM. */
 #define RESERVED_REGS ((0xffull << 24) | (0xfull << 12))
 #define EXTENDED_REGS (~0ull << 32)
@@ -32,11 +39,12 @@ static int attr_copy(struct perf_event_attr *from, struct perf_event_attr *ret_a
 	uint32_t size = from->size ? from->size : PERF_ATTR_SIZE_VER0;
 	struct perf_event_attr attr = {.type = 0};
 
-	if (size < PERF_ATTR_SIZE_VER0 || size > 4096 || size > sizeof(attr))
+	if (size < PERF_ATTR_SIZE_VER0 || size > ATTR_SIZE_MOST)
 		return attr_size_wrong(from);
-	memcpy(&attr, from, size);
-	if (attr.config4)
-		return attr_size_wrong(from);
+	for (uint32_t i = PERF_ATTR_SIZE_VER8; i < size; i++)
+		if (((const char *)from)[i])
+			return attr_size_wrong(from);
+	memcpy(&attr, from, size < PERF_ATTR_SIZE_VER8 ? size : PERF_ATTR_SIZE_VER8);
 	attr.size = size;
 	*ret_attr = attr;
 	return 0;
@@ -76,7 +84,8 @@ static int attr_check(const struct core *core, const struct perf_event_attr *att
 	uint64_t flags = attr->flags;
 	int rc;
 
-	if (flags & ~KNOWN_FLAGS || attr->reserved_2)
+	if (flags & ~KNOWN_FLAGS || attr->reserved_2 ||
+		attr->aux_action & ~(AUX_START_PAUSED | AUX_PAUSE | AUX_RESUME))
 		return -EINVAL;
 	if (attr->sample_type & ~(PERF_SAMPLE_MAX - 1) || attr->read_format & ~KNOWN_FORMATS)
 		return -EINVAL;
@@ -161,6 +170,12 @@ static int event_alloc(struct core *core, const struct perf_event_attr *attr,
 		rc = -EOPNOTSUPP;
 	if (rc == 0 && !clock_known(attr))
 		rc = -EINVAL;
+	/* No PMU here writes traces into an AUX area. */
+	if (rc == 0 && (attr->flags & ATTR_AUX_OUTPUT || attr->aux_action & AUX_START_PAUSED))
+		rc = -EOPNOTSUPP;
+	if (rc == 0 && attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
+		attr->sample_max_stack > CORE_CHAIN_MAX)
+		rc = -EOVERFLOW;
 	if (rc < 0) {
 		core_event_free(event);
 		return rc;
@@ -213,6 +228,10 @@ static int event_bind(struct core *core, struct core_event *event, struct core_t
 	struct core_event **link;
 	int rc = leader ? group_check(event, leader, ctx) : 0;
 
+	/* perf_get_aux_event(): in a group with one that writes traces. */
+	if (rc == 0 && (event->attr.aux_sample_size ||
+			       event->attr.aux_action & (AUX_PAUSE | AUX_RESUME)))
+		rc = -EINVAL;
 	if (rc == 0)
 		rc = file_new(core, event);
 	if (rc < 0)

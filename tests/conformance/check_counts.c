@@ -188,6 +188,57 @@ void check_poll(struct side *side, struct strbuf *out)
 	side->close(side, fd);
 }
 
+/* Time is that of the task: it stands still while the task waits. */
+void check_waiting(struct side *side, struct strbuf *out)
+{
+	struct perf_event_attr attr = faults(0, 0);
+	uint64_t words[3] = {1, 1, 1};
+	int fd;
+
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	side->child_begin(side);
+	side->spin(side, 20000000); /* it has come to its waiting */
+	fd = side->open(side, &attr, SIDE_CHILD, -1, -1, 0);
+	side->ioctl(side, fd, PERF_EVENT_IOC_ENABLE, 0);
+	side->spin(side, 5000000);
+	side->read(side, fd, words, sizeof(words));
+	strbuf_printf(out, "a task that waits: count %llu, enabled %llu, running %llu\n",
+		(unsigned long long)words[0], (unsigned long long)words[1],
+		(unsigned long long)words[2]);
+	side->child_end(side);
+	side->close(side, fd);
+}
+
+void check_on_exec(struct side *side, struct strbuf *out)
+{
+	struct perf_event_attr attr = faults(0, 0), plain = attr, removed;
+	uint64_t words[2] = {0, 0}, other[2] = {0, 0}, gone[2] = {0, 0};
+	int fd, plain_fd, removed_fd;
+
+	attr.read_format = plain.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+	removed = attr;
+	removed.flags = (removed.flags & ~ATTR_DISABLED) | ATTR_REMOVE_ON_EXEC;
+	attr.flags |= ATTR_ENABLE_ON_EXEC;
+	side->child_begin(side);
+	side->spin(side, 20000000);
+	fd = side->open(side, &attr, SIDE_CHILD, -1, -1, 0);
+	plain_fd = side->open(side, &plain, SIDE_CHILD, -1, -1, 0);
+	removed_fd = side->open(side, &removed, SIDE_CHILD, -1, -1, 0);
+	side->read(side, fd, words, sizeof(words));
+	strbuf_printf(out, "before: count %llu, enabled %llu\n", (unsigned long long)words[0],
+		(unsigned long long)words[1]);
+	side->child_exec(side);
+	side->read(side, fd, words, sizeof(words));
+	side->read(side, plain_fd, other, sizeof(other));
+	side->read(side, removed_fd, gone, sizeof(gone));
+	strbuf_printf(out, "behind: counts %d, enabled %d; without the flag: count %llu\n",
+		words[0] >= 10, words[1] > 0, (unsigned long long)other[0]);
+	strbuf_printf(out, "removed at exec: counted no more %d\n", gone[0] < words[0]);
+	side->close(side, removed_fd);
+	side->close(side, plain_fd);
+	side->close(side, fd);
+}
+
 /* ---- side-band */
 
 void check_sideband(struct side *side, struct strbuf *out)

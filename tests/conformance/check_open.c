@@ -66,6 +66,17 @@ static const struct argument_case argument_cases[] = {
 		0, 0},
 	{"clock 99", {.flags = ATTR_USE_CLOCKID, .clockid = 99}, 0, -1, -1, 0, 0},
 	{"clock of the process", {.flags = ATTR_USE_CLOCKID, .clockid = 2}, 0, -1, -1, 0, 0},
+	{"chain of 60,000", {.sample_type = PERF_SAMPLE_CALLCHAIN, .sample_max_stack = 60000},
+		0, -1, -1, 0, 0},
+	{"60,000 without a chain", {.sample_max_stack = 60000}, 0, -1, -1, 0, 0},
+	{"frequency 1", {.flags = ATTR_FREQ}, 0, -1, -1, 0, 0},
+	{"aux output without a group", {.flags = ATTR_AUX_OUTPUT}, 0, -1, -1, 0, 0},
+	{"aux samples without a group", {.aux_sample_size = 64}, 0, -1, -1, 0, 0},
+	{"aux action", {.aux_action = 1}, 0, -1, -1, 0, 0},
+	{"pinned and exclusive", {.flags = ATTR_PINNED | ATTR_EXCLUSIVE}, 0, -1, -1, 0, 0},
+	{"written backward", {.flags = ATTR_WRITE_BACKWARD}, 0, -1, -1, 0, 0},
+	{"cgroup that is none", {0}, 9999, 0, -1, PERF_FLAG_PID_CGROUP, 0},
+	{"output to nobody", {0}, 0, -1, -1, PERF_FLAG_FD_OUTPUT, 0},
 };
 
 static struct perf_event_attr case_attr(const struct argument_case *c)
@@ -83,6 +94,9 @@ static struct perf_event_attr case_attr(const struct argument_case *c)
 	attr.sample_stack_user = c->attr.sample_stack_user;
 	attr.clockid = c->attr.clockid;
 	attr.reserved_2 = c->attr.reserved_2;
+	attr.sample_max_stack = c->attr.sample_max_stack;
+	attr.aux_sample_size = c->attr.aux_sample_size;
+	attr.aux_action = c->attr.aux_action;
 	if (c->attr.sample_period)
 		attr.sample_period = c->attr.sample_period;
 	if (c->size)
@@ -110,6 +124,33 @@ void check_arguments(struct side *side, struct strbuf *out)
 		if (fd >= 0)
 			side->close(side, fd);
 	}
+}
+
+/* An attr that is longer than what is known: nothing may stand there. */
+void check_sizes(struct side *side, struct strbuf *out)
+{
+	static const uint32_t sizes[] = {63, 65, 120, 136, 144, 200, 4096, 4097};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int behind = 0; behind < 2; behind++) {
+			union {
+				struct perf_event_attr attr;
+				char room[8192];
+			} u = {.room = {0}};
+			int fd;
+
+			u.attr = faults(1, PERF_SAMPLE_IP);
+			u.attr.size = sizes[i];
+			u.room[sizes[i] - 1] = (char)behind;
+			fd = side->open(side, &u.attr, SIDE_SELF, -1, -1, 0);
+			strbuf_printf(out, "%u bytes, the last one %d: %s", sizes[i], behind,
+				error_name(fd));
+			if (fd == -E2BIG)
+				strbuf_printf(out, ", size %u", u.attr.size);
+			strbuf_putc(out, '\n');
+			if (fd >= 0)
+				side->close(side, fd);
+		}
 }
 
 void check_groups_open(struct side *side, struct strbuf *out)

@@ -144,3 +144,53 @@ void check_periods(struct side *side, struct strbuf *out)
 	perf_ringbuf_close(ring);
 	side->close(side, fd);
 }
+
+/* PERIOD: from the next one on. */
+void check_period_changes(struct side *side, struct strbuf *out)
+{
+	static const uint64_t periods[] = {2, 5, 1, 10};
+	struct perf_event_attr attr = faults(2, PERF_SAMPLE_IP);
+	struct perf_ringbuf *ring = NULL;
+	int fd = open_self(side, &attr);
+
+	side->ring(side, fd, 4, &ring);
+	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+		struct drained d;
+
+		side->ioctl(side, fd, PERF_EVENT_IOC_PERIOD, (uintptr_t)&periods[i]);
+		fault_counted(side, fd, 20);
+		d = drain(side, &attr, ring);
+		strbuf_printf(out, "period %llu: %u of 20\n", (unsigned long long)periods[i],
+			d.samples);
+	}
+	perf_ringbuf_close(ring);
+	side->close(side, fd);
+}
+
+/* READ with a group: what it holds is the leader's and each sibling's. */
+void check_group_samples(struct side *side, struct strbuf *out)
+{
+	struct perf_event_attr attr = faults(1, PERF_SAMPLE_IP | PERF_SAMPLE_READ), other;
+	struct perf_ringbuf *ring = NULL;
+	int leader, sibling;
+	struct drained d;
+
+	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	other = attr;
+	other.sample_period = 0;
+	other.flags &= ~ATTR_DISABLED;
+	leader = open_self(side, &attr);
+	sibling = side->open(side, &other, SIDE_SELF, -1, leader, 0);
+	side->ring(side, leader, 1, &ring);
+	fault_counted(side, leader, 4);
+	d = drain(side, &attr, ring);
+	strbuf_printf(out, "a group of 2: %u samples of %u bytes, %llu values\n", d.samples,
+		d.size, (unsigned long long)d.last.sample.read.n);
+	side->close(side, sibling);
+	fault_counted(side, leader, 4);
+	d = drain(side, &attr, ring);
+	strbuf_printf(out, "alone: %u samples of %u bytes, %llu values\n", d.samples, d.size,
+		(unsigned long long)d.last.sample.read.n);
+	perf_ringbuf_close(ring);
+	side->close(side, leader);
+}

@@ -32,6 +32,7 @@ void fault_counted(struct side *side, int fd, uint32_t n);
 /* ---- check_open.c */
 
 void check_arguments(struct side *side, struct strbuf *out);
+void check_sizes(struct side *side, struct strbuf *out);
 void check_groups_open(struct side *side, struct strbuf *out);
 void check_mmap(struct side *side, struct strbuf *out);
 void check_ioctls(struct side *side, struct strbuf *out);
@@ -41,11 +42,18 @@ void check_ioctls(struct side *side, struct strbuf *out);
 void check_ring_full(struct side *side, struct strbuf *out);
 void check_wakeups(struct side *side, struct strbuf *out);
 void check_overwrite(struct side *side, struct strbuf *out);
+void check_overwrite_forward(struct side *side, struct strbuf *out);
+void check_output(struct side *side, struct strbuf *out);
+void check_throttled(struct side *side, struct strbuf *out);
+void check_not_throttled(struct side *side, struct strbuf *out);
+void check_throttle_limit(struct side *side, struct strbuf *out);
 
 /* ---- check_samples.c */
 
 void check_samples(struct side *side, struct strbuf *out);
 void check_periods(struct side *side, struct strbuf *out);
+void check_period_changes(struct side *side, struct strbuf *out);
+void check_group_samples(struct side *side, struct strbuf *out);
 
 /* ---- check_counts.c */
 
@@ -54,6 +62,8 @@ void check_times(struct side *side, struct strbuf *out);
 void check_groups(struct side *side, struct strbuf *out);
 void check_inherit(struct side *side, struct strbuf *out);
 void check_child_stream(struct side *side, struct strbuf *out);
+void check_waiting(struct side *side, struct strbuf *out);
+void check_on_exec(struct side *side, struct strbuf *out);
 void check_poll(struct side *side, struct strbuf *out);
 void check_sideband(struct side *side, struct strbuf *out);
 void check_clock(struct side *side, struct strbuf *out);

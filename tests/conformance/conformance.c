@@ -99,7 +99,13 @@ static int run_checks(struct side *side, const char *expected, bool other_kernel
 		const char *text = section(expected, list[i].name, &len);
 		bool same;
 
+		side->skip = NULL;
 		list[i].run(side, &saw);
+		if (side->skip) {
+			printf("ok - %s: %s # SKIP %s\n", side->name, list[i].name, side->skip);
+			strbuf_done(&saw);
+			continue;
+		}
 		if (text)
 			expect(text, len, side->name, &wanted);
 		same = text && !strcmp(strbuf_text(&saw), strbuf_text(&wanted));
@@ -140,6 +146,9 @@ static int write_all(struct side *side, const char *path)
 		struct strbuf saw = {0};
 
 		checks[i].run(side, &saw);
+		if (side->skip)
+			printf("# not written: %s: %s\n", checks[i].name, side->skip);
+		side->skip = NULL;
 		fprintf(file, "== %s\n%s", checks[i].name, strbuf_text(&saw));
 		strbuf_done(&saw);
 	}
@@ -154,6 +163,13 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
+	if (!strcmp(argv[1], SIDE_EXEC_CHILD)) {
+		char *page = calloc(64, 4096);
+
+		for (int i = 0; page && i < 64; i++)
+			((volatile char *)page)[4096 * i] = 1;
+		return 0;
+	}
 	rc = side_kernel(&side);
 	if (argc > 2 && !strcmp(argv[2], "--write"))
 		return rc < 0 || write_all(&side, argv[1]);

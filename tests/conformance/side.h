@@ -14,6 +14,9 @@
 
 enum { SIDE_SELF = 0, SIDE_NOBODY = -1, SIDE_GONE = 4194303, SIDE_CHILD = -2 };
 
+/* argv[1] of the program that k_child_exec() starts: it touches pages and ends. */
+#define SIDE_EXEC_CHILD "--exec-child"
+
 struct side {
 	const char *name;
 	void *data;
@@ -37,9 +40,13 @@ struct side {
 	void (*child)(struct side *side, uint32_t n);
 	void (*child_begin)(struct side *side); /* one that waits: SIDE_CHILD */
 	void (*child_end)(struct side *side);
+	void (*child_exec)(struct side *side); /* it becomes another program, and ends */
 	void (*rename)(struct side *side, const char *comm);
+	/* kernel.perf_event_max_sample_rate; 0: as it was. -EPERM: it is not ours to set. */
+	int (*limit)(struct side *side, uint64_t rate);
 	uint64_t region, region_end; /* what the pages lie in */
 	int32_t pid;
+	const char *skip; /* set by a check that cannot be made here: why */
 };
 
 int side_kernel(struct side *ret_side); /* negative errno: events are not allowed here */

@@ -136,6 +136,22 @@ static void c_child_end(struct side *side)
 	run_task(state, state->self);
 }
 
+static void c_child_exec(struct side *side)
+{
+	struct state *state = state_of(side);
+
+	run_task(state, state->child);
+	core_task_exec(state->child, state->core, "child");
+	c_fault(side, 10);
+	c_child_end(side);
+}
+
+static int c_limit(struct side *side, uint64_t rate)
+{
+	state_of(side)->core->options.max_sample_rate = rate ? rate : 100000;
+	return 0;
+}
+
 static void c_child(struct side *side, uint32_t n)
 {
 	struct state *state = state_of(side);
@@ -160,9 +176,28 @@ int side_core(struct side *ret_side)
 
 	if (!state)
 		return -ENOMEM;
-	*ret_side = (struct side){"core", state, c_open, c_close, c_ioctl, c_read, c_poll,
-		c_map, c_ring, c_map_overwrite, c_unmap, c_fault, c_spin, c_child,
-		c_child_begin, c_child_end, c_rename, 0x10000000, 0x20000000, 100};
+	*ret_side = (struct side){.name = "core",
+		.data = state,
+		.open = c_open,
+		.close = c_close,
+		.ioctl = c_ioctl,
+		.read = c_read,
+		.poll = c_poll,
+		.map = c_map,
+		.ring = c_ring,
+		.map_overwrite = c_map_overwrite,
+		.unmap = c_unmap,
+		.fault = c_fault,
+		.spin = c_spin,
+		.child = c_child,
+		.child_begin = c_child_begin,
+		.child_end = c_child_end,
+		.child_exec = c_child_exec,
+		.rename = c_rename,
+		.limit = c_limit,
+		.region = 0x10000000,
+		.region_end = 0x20000000,
+		.pid = 100};
 	state->next_pid = 200;
 	state->at = ret_side->region;
 	rc = core_new(&options, &state->core);

@@ -2,9 +2,12 @@
 #include "side.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -134,6 +137,7 @@ static void k_child(struct side *side, uint32_t n)
 	waitpid(pid, NULL, 0);
 }
 
+/* What it reads from the pipe: nothing, then it ends; a byte, then it becomes another. */
 static void k_child_begin(struct side *side)
 {
 	int fds[2];
@@ -145,7 +149,9 @@ static void k_child_begin(struct side *side)
 	waiting = fork();
 	if (waiting == 0) {
 		close(fds[1]);
-		_exit(read(fds[0], &byte, 1) < 0);
+		if (read(fds[0], &byte, 1) == 1)
+			execl("/proc/self/exe", "conformance", SIDE_EXEC_CHILD, (char *)NULL);
+		_exit(0);
 	}
 	close(fds[0]);
 	release_fd = fds[1];
@@ -156,6 +162,78 @@ static void k_child_end(struct side *side)
 	(void)side;
 	close(release_fd);
 	waitpid(waiting, NULL, 0);
+}
+
+static void k_child_exec(struct side *side)
+{
+	if (write(release_fd, "x", 1) < 0)
+		abort();
+	k_child_end(side);
+}
+
+/* ---- the limit of the rate: the whole machine's, so only where we are told that it is ours */
+
+static const char limit_path[] = "/proc/sys/kernel/perf_event_max_sample_rate";
+static char limit_before[32];
+static int guard_fd = -1;
+
+static int limit_write(const char *text)
+{
+	int fd = open(limit_path, O_WRONLY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* A child puts the limit back when we are gone, however we went. */
+static int limit_guard(void)
+{
+	int fds[2];
+	char byte;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	if (fork() == 0) {
+		close(fds[1]);
+		setsid();
+		while (read(fds[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		limit_write(limit_before);
+		_exit(0);
+	}
+	close(fds[0]);
+	guard_fd = fds[1];
+	return 0;
+}
+
+static int k_limit(struct side *side, uint64_t rate)
+{
+	char text[32];
+	ssize_t n;
+	int fd, rc;
+
+	(void)side;
+	if (!getenv("WICK_TEST_SYSCTLS"))
+		return -EPERM;
+	if (!rate) {
+		rc = limit_write(limit_before);
+		close(guard_fd); /* the guard writes the same once more, and ends */
+		wait(NULL);
+		return rc;
+	}
+	fd = open(limit_path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, limit_before, sizeof(limit_before) - 1);
+	close(fd);
+	if (n <= 0)
+		return -EPERM;
+	limit_before[n] = '\0';
+	rc = limit_guard();
+	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)rate);
+	return rc < 0 ? rc : limit_write(text);
 }
 
 static void k_rename(struct side *side, const char *comm)
@@ -174,9 +252,25 @@ int side_kernel(struct side *ret_side)
 	int fd;
 
 	attr.size = PERF_ATTR_SIZE_VER5;
-	*ret_side = (struct side){"kernel", NULL, k_open, k_close, k_ioctl, k_read, k_poll,
-		k_map, k_ring, k_map_overwrite, k_unmap, k_fault, k_spin, k_child,
-		k_child_begin, k_child_end, k_rename, 0, 0, getpid()};
+	*ret_side = (struct side){.name = "kernel",
+		.open = k_open,
+		.close = k_close,
+		.ioctl = k_ioctl,
+		.read = k_read,
+		.poll = k_poll,
+		.map = k_map,
+		.ring = k_ring,
+		.map_overwrite = k_map_overwrite,
+		.unmap = k_unmap,
+		.fault = k_fault,
+		.spin = k_spin,
+		.child = k_child,
+		.child_begin = k_child_begin,
+		.child_end = k_child_end,
+		.child_exec = k_child_exec,
+		.rename = k_rename,
+		.limit = k_limit,
+		.pid = getpid()};
 	fd = k_open(ret_side, &attr, 0, -1, -1, 0);
 	if (fd < 0)
 		return fd;
