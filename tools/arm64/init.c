@@ -1,12 +1,13 @@
 /*
  * The only process of the emulated machine, as its init: lifts the kernel's limits on sampling,
- * runs the lines of /commands one after another on the console, and switches off.
+ * runs the lines of a file one after another on the console, and switches off.
  *
  *     == /wick record -o /shares.data -- /shares 1 80 20
  *     what the command says
  *     == ended with 0
  *
- * "show FILE" prints a file, "put FILE" in hexadecimal digits.
+ * "show FILE" prints a file, "put FILE" in hexadecimal digits. A command behind "&" runs beside
+ * the next one, which is not at its end before both are.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -48,9 +49,13 @@ static int show(const char *path, bool digits)
 
 static int run(char **words)
 {
+	bool beside = !strcmp(words[0], "&");
 	int status = -1;
 	pid_t pid;
 
+	words += beside;
+	if (!words[0])
+		return 1;
 	if ((!strcmp(words[0], "put") || !strcmp(words[0], "show")) && words[1])
 		return show(words[1], words[0][0] == 'p');
 	pid = fork();
@@ -58,7 +63,11 @@ static int run(char **words)
 		execv(words[0], words);
 		_exit(127);
 	}
+	if (beside)
+		return 0;
 	while (pid > 0 && waitpid(pid, &status, 0) != pid)
+		;
+	while (waitpid(-1, NULL, 0) > 0)
 		;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -81,6 +90,7 @@ static void run_line(char *line)
 
 int main(void)
 {
+	const char *path = getenv("commands"); /* of the kernel's command line */
 	FILE *commands;
 	char line[512];
 
@@ -88,12 +98,15 @@ int main(void)
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
 	mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
 	mount("tmpfs", "/tmp", "tmpfs", 0, NULL);
+	/* Before somebody writes here, the kernel has no events for new cgroups. */
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+pids");
 	/* In this order: the kernel throttles itself else, for an emulated machine is slow. */
 	write_file("/proc/sys/kernel/perf_event_max_sample_rate", "100000");
 	write_file("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
 	write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
 	setenv("NO_COLOR", "1", 1);
-	commands = fopen("/commands", "r");
+	setenv("WICK_TEST_SYSCTLS", "1", 1); /* the machine is ours */
+	commands = path ? fopen(path, "r") : NULL;
 	while (commands && fgets(line, sizeof(line), commands))
 		run_line(line);
 	printf("== switched off\n");
