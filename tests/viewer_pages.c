@@ -167,6 +167,55 @@ static void make_million(struct making *m)
 	}
 }
 
+/* What stopped in the function that was made last: as long as a page of the book, one is hot.
+ */
+struct code {
+	struct viewer_line lines[3];
+	struct viewer_instruction instructions[300];
+	struct viewer_code code;
+};
+
+static void make_code(const struct profile *profile, const char *name, struct code *code)
+{
+	static const char *const text[] = {"mov eax, <b>0</b>", "add rax, rdx", "jne 0x1000"};
+	uint32_t function = 0;
+
+	while (function + 1 < profile->function_count &&
+		strcmp(profile_text(profile, profile->functions[function].name), name) != 0)
+		function++;
+	for (uint32_t i = 0; i < 300; i++)
+		code->instructions[i] = (struct viewer_instruction){
+			.text = text[i % 3], .size = 4, .line = i < 200 ? 0 : PROFILE_NONE};
+	code->instructions[100] = (struct viewer_instruction){
+		text[0], 4, 1, .samples = 300, .weight = 300ull * MS};
+	code->instructions[101] = (struct viewer_instruction){
+		text[1], 4, 2, .samples = 150, .weight = 150ull * MS};
+	code->lines[0] =
+		(struct viewer_line){"/src/server.c", "static int slow(void)", 10, 0, 0};
+	code->lines[1] = (struct viewer_line){
+		"/src/server.c", "  return 1 < 2 && \"</script>\";", 12, 300, 300ull * MS};
+	code->lines[2] = (struct viewer_line){"/src/gone.h", NULL, 7, 150, 150ull * MS};
+	code->code = (struct viewer_code){.function = function,
+		.address = 0x401000,
+		.note = "its code is made up",
+		.samples = 450,
+		.weight = 450ull * MS,
+		.lines = code->lines,
+		.line_count = 3,
+		.instructions = code->instructions,
+		.instruction_count = 300};
+}
+
+/* Lost for a tenth of the time, and held back while the writer ran. */
+static void make_spans(struct making *m)
+{
+	const struct profile_span lost = {SPAN_LOST, 5100000000, 5200000000, PROFILE_NONE};
+	const struct profile_span held = {SPAN_THROTTLED, 5700000000, 5750000000, 1};
+
+	m->failed |=
+		profile_span(&m->profile, &lost) < 0 || profile_span(&m->profile, &held) < 0;
+}
+
 static const struct viewer_sentence sentences[] = {
 	{1, "samples", "1,000 in 1.00 s, none lost"},
 	{2, "names", "35 % in <b>libfoo</b>: stripped"},
@@ -182,6 +231,7 @@ static bool make(struct making *m, const char *what)
 		add(m, 101, "one", root);
 	} else if (!strcmp(what, "small")) {
 		make_small(m, "slow", 450);
+		make_spans(m);
 	} else if (!strcmp(what, "other")) {
 		make_small(m, "slow", 150);
 	} else if (!strcmp(what, "deep")) {
@@ -202,6 +252,7 @@ int main(int argc, char **argv)
 {
 	struct making made[VIEWER_PROFILES_MAX] = {0};
 	struct viewer_data data[VIEWER_PROFILES_MAX] = {0};
+	static struct code code;
 	struct error err = {.text = ""};
 	uint32_t count = 0;
 	FILE *out;
@@ -217,6 +268,11 @@ int main(int argc, char **argv)
 			.command = "wick record ./server",
 			.sentences = sentences,
 			.sentence_count = ARRAY_LEN(sentences)};
+		if (!strcmp(argv[i], "small")) {
+			make_code(&made[count].profile, "slow", &code);
+			data[count].code = &code.code;
+			data[count].code_count = 1;
+		}
 		fprintf(stderr, "%s: %u samples, %u stacks\n", argv[i],
 			made[count].profile.sample_count, made[count].profile.stack_count);
 	}

@@ -99,7 +99,7 @@ static int write_page(
 	const struct loaded *loaded, const char *input, FILE *out, struct error *err)
 {
 	const char *slash = strrchr(input, '/');
-	const struct page_recording recording = {loaded, slash ? slash + 1 : input};
+	const struct page_recording recording = {loaded, slash ? slash + 1 : input, false};
 
 	return page_write(&recording, 1, out, err);
 }
@@ -144,6 +144,7 @@ static int export_main(int argc, char **argv)
 		load.copy_to = options.output;
 	else if (!exporter && !is_page(options.output))
 		return formats_say(options.output);
+	load.code = is_page(options.output);
 	if (load.copy_to && !strcmp(options.input.path, "-"))
 		return cli_fail(
 			"-: a copy needs to read the recording twice; put it into a file");

@@ -14,7 +14,7 @@
 struct options {
 	struct input input;
 	const char *output;
-	bool no_browser;
+	bool no_browser, no_source;
 	bool http;
 	uint16_t port;
 };
@@ -37,6 +37,14 @@ static int set_sysroot(void *ctx, const char *value, struct error *err)
 {
 	(void)err;
 	((struct options *)ctx)->input.sysroot = value;
+	return 0;
+}
+
+static int set_no_source(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->no_source = true;
 	return 0;
 }
 
@@ -76,6 +84,8 @@ static const struct cli_option view_table[] = {
 		set_http},
 #endif
 	{0, "no-browser", NULL, "write the page only", set_no_browser},
+	{0, "no-source", NULL, "leave the source lines of hot functions out of the page",
+		set_no_source},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
 	INPUT_NAME_OPTIONS,
@@ -132,7 +142,7 @@ static int load_all(
 	if (!count)
 		paths[count++] = "perf.data";
 	for (int i = 0; i < count; i++) {
-		struct load_options load = {.path = NULL};
+		struct load_options load = {.code = count == 1};
 		struct input input = options->input;
 		int status;
 
@@ -141,8 +151,8 @@ static int load_all(
 		recordings->count++;
 		if (status)
 			return status;
-		recordings->at[i] =
-			(struct page_recording){&recordings->loaded[i], base_name(paths[i])};
+		recordings->at[i] = (struct page_recording){
+			&recordings->loaded[i], base_name(paths[i]), options->no_source};
 	}
 	return 0;
 }

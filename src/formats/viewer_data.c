@@ -312,16 +312,35 @@ static void put_samples(struct packer *p, struct strbuf *out)
 	}
 }
 
-static void put_spans(const struct quality *q, struct strbuf *out)
+static void put_span(struct strbuf *out, enum span_kind kind, uint64_t start_us,
+	uint64_t length_us, uint64_t thread)
 {
-	bool lost = q->lost && q->first_loss_ns != QUALITY_UNKNOWN &&
+	put(out, kind);
+	put(out, start_us);
+	put(out, length_us);
+	put(out, thread);
+}
+
+/* A loss that only its recorder knew of has no record, but a first and a last time. */
+static void put_spans(const struct profile *profile, struct strbuf *out)
+{
+	const struct quality *q = &profile->quality;
+	uint64_t start = start_us(profile);
+	bool lost = !profile->span_count && q->lost && q->first_loss_ns != QUALITY_UNKNOWN &&
 		    q->last_loss_ns != QUALITY_UNKNOWN && q->last_loss_ns >= q->first_loss_ns;
 
-	put(out, lost);
-	if (lost) {
-		put(out, 0);
-		put(out, q->first_loss_ns / 1000);
-		put(out, (q->last_loss_ns - q->first_loss_ns) / 1000);
+	put(out, lost ? 1 : profile->span_count);
+	if (lost)
+		put_span(out, SPAN_LOST, q->first_loss_ns / 1000,
+			(q->last_loss_ns - q->first_loss_ns) / 1000, 0);
+	for (uint32_t i = 0; i < profile->span_count; i++) {
+		const struct profile_span *span = &profile->spans[i];
+		uint64_t from = span->start_ns / 1000, to = span->end_ns / 1000;
+
+		from = from > start ? from - start : 0;
+		to = to > start ? to - start : 0;
+		put_span(out, span->kind, from, to - from,
+			span->thread == PROFILE_NONE ? 0 : span->thread + 1ull);
 	}
 }
 
@@ -377,14 +396,89 @@ static int put_threads(struct packer *p, struct strbuf *out)
 	return rc;
 }
 
+/* A function as number_function() numbers those of frames. */
+static int put_code_head(struct packer *p, struct strbuf *out, const struct viewer_code *code)
+{
+	const struct function *function = &p->profile->functions[code->function];
+	uint32_t key[KEY_WORDS] = {0}, id = 0;
+	int rc = number_text(p, profile_text(p->profile, function->name), &key[0]);
+
+	rc = rc ? rc : number_module(p, function->module, &key[1]);
+	rc = rc ? rc : number(&p->functions, key, &id);
+	put(out, id);
+	put(out, code->address);
+	put(out, code->samples);
+	put(out, code->weight);
+	return rc ? rc : put_text(p, out, code->note);
+}
+
+static int put_code_lines(struct packer *p, struct strbuf *out, const struct viewer_code *code)
+{
+	const struct viewer_line *lines = code->lines;
+	int rc = 0;
+
+	put(out, code->line_count);
+	for (uint32_t i = 0; rc == 0 && i < code->line_count; i++)
+		rc = put_text(p, out, lines[i].file);
+	for (uint32_t i = 0; i < code->line_count; i++)
+		put(out, lines[i].line);
+	for (uint32_t i = 0; rc == 0 && i < code->line_count; i++) {
+		uint32_t string = 0;
+
+		if (lines[i].text)
+			rc = number_text(p, lines[i].text, &string);
+		put(out, lines[i].text ? string + 1ull : 0);
+	}
+	for (uint32_t i = 0; i < code->line_count; i++)
+		put(out, lines[i].samples);
+	for (uint32_t i = 0; i < code->line_count; i++)
+		put(out, lines[i].weight);
+	return rc;
+}
+
+static int put_instructions(
+	struct packer *p, struct strbuf *out, const struct viewer_code *code)
+{
+	const struct viewer_instruction *all = code->instructions;
+	int rc = 0;
+
+	put(out, code->instruction_count);
+	for (uint32_t i = 0; i < code->instruction_count; i++)
+		put(out, all[i].size);
+	for (uint32_t i = 0; rc == 0 && i < code->instruction_count; i++)
+		rc = put_text(p, out, all[i].text);
+	for (uint32_t i = 0; i < code->instruction_count; i++)
+		put(out, all[i].line == PROFILE_NONE ? 0 : all[i].line + 1ull);
+	for (uint32_t i = 0; i < code->instruction_count; i++)
+		put(out, all[i].samples);
+	for (uint32_t i = 0; i < code->instruction_count; i++)
+		put(out, all[i].weight);
+	return rc;
+}
+
+static int put_code(struct packer *p, struct strbuf *out)
+{
+	int rc = 0;
+
+	put(out, p->data->code_count);
+	for (uint32_t i = 0; rc == 0 && i < p->data->code_count; i++) {
+		rc = put_code_head(p, out, &p->data->code[i]);
+		rc = rc ? rc : put_code_lines(p, out, &p->data->code[i]);
+		rc = rc ? rc : put_instructions(p, out, &p->data->code[i]);
+	}
+	return rc;
+}
+
 int viewer_data_pack(const struct viewer_data *data, struct strbuf *ret_bytes)
 {
 	cleanup_with(packer_done) struct packer p = {.data = data, .profile = data->profile};
 	cleanup_with(strbuf_done) struct strbuf words = {0}, threads = {0};
+	cleanup_with(strbuf_done) struct strbuf code = {0};
 	int rc = number_stacks(&p);
 
 	rc = rc ? rc : put_words(&p, &words);
 	rc = rc ? rc : put_threads(&p, &threads);
+	rc = rc ? rc : put_code(&p, &code);
 	if (rc < 0)
 		return rc;
 	strbuf_puts(ret_bytes, "wickview1\n");
@@ -392,8 +486,9 @@ int viewer_data_pack(const struct viewer_data *data, struct strbuf *ret_bytes)
 	strbuf_add(ret_bytes, strbuf_text(&words), words.len);
 	put_paths(&p, ret_bytes);
 	strbuf_add(ret_bytes, strbuf_text(&threads), threads.len);
-	put_spans(&data->profile->quality, ret_bytes);
+	put_spans(data->profile, ret_bytes);
+	strbuf_add(ret_bytes, strbuf_text(&code), code.len);
 	put_samples(&p, ret_bytes);
 	strbuf_puts(ret_bytes, "end\n");
-	return ret_bytes->failed || words.failed || threads.failed ? -ENOMEM : 0;
+	return ret_bytes->failed || words.failed || threads.failed || code.failed ? -ENOMEM : 0;
 }

@@ -16,7 +16,11 @@
  *     places     n, n functions, n files, n lines (1 more when inlined: line * 2 + inlined)
  *     nodes      n, n parents (own index - parent's; 0: a root), n places
  *     threads    n, n pids, n tids, n comms
- *     spans      n, n kinds, n starts, n lengths  us since the start; kinds: 0 lost
+ *     spans      n, n of (kind, start, length, thread + 1 or 0), us since the start; kinds:
+ *                0 lost, 1 throttled
+ *     code       n functions, each: function, address, samples, weight, note (string)
+ *                lines n, n files, n lines, n texts + 1 (0: not here), n samples, n weights
+ *                instructions n, n sizes, n texts, n lines + 1 (0: none), n samples, n weights
  *     samples    n, the start in us, then n times (us), threads, events, nodes + 1 (0: no
  * stack) and weights, each as the difference from the one before, zigzag "end\n"
  *
@@ -38,12 +42,38 @@ struct viewer_sentence {
 	const char *about, *text;
 };
 
+struct viewer_line {
+	const char *file, *text; /* text NULL: the source is not here */
+	uint32_t line;
+	uint64_t samples, weight;
+};
+
+struct viewer_instruction {
+	const char *text;
+	uint32_t size;
+	uint32_t line; /* index into the lines; PROFILE_NONE: of none */
+	uint64_t samples, weight;
+};
+
+/* Where samples stopped in a function. */
+struct viewer_code {
+	uint32_t function; /* of the profile */
+	uint64_t address;
+	const char *note; /* what is missing, or NULL */
+	uint64_t samples, weight;
+	const struct viewer_line *lines;
+	const struct viewer_instruction *instructions;
+	uint32_t line_count, instruction_count;
+};
+
 /* What is shown of one recording; the texts may be NULL. */
 struct viewer_data {
 	const struct profile *profile;
 	const char *file, *host, *command;
 	const struct viewer_sentence *sentences;
 	uint32_t sentence_count;
+	const struct viewer_code *code; /* hottest first */
+	uint32_t code_count;
 };
 
 /* The bytes above, not compressed. 0, -ENOMEM, or -ENOSPC (more nodes than the limit). */

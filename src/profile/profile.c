@@ -56,6 +56,7 @@ void profile_done(struct profile *profile)
 	free(profile->threads);
 	free(profile->events);
 	free(profile->samples);
+	free(profile->spans);
 	hash_done(&profile->by_module);
 	hash_done(&profile->by_frame);
 	hash_done(&profile->by_function);
@@ -286,6 +287,24 @@ int profile_event(
 	*ret_id = profile->event_count++;
 	profile->events[*ret_id] = key;
 	return 0;
+}
+
+int profile_span(struct profile *profile, const struct profile_span *span)
+{
+	struct profile_span *last =
+		profile->span_count ? &profile->spans[profile->span_count - 1] : NULL;
+	int rc;
+
+	if (profile->span_count == PROFILE_SPANS_MAX) {
+		last->end_ns = span->end_ns > last->end_ns ? span->end_ns : last->end_ns;
+		last->thread = PROFILE_NONE;
+		return 0;
+	}
+	rc = array_reserve(&profile->spans, &profile->span_cap,
+		(uint64_t)profile->span_count + 1, sizeof(*profile->spans), PROFILE_SPANS_MAX);
+	if (rc == 0)
+		profile->spans[profile->span_count++] = *span;
+	return rc;
 }
 
 int profile_add(struct profile *profile, const struct sample *sample)

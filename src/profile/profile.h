@@ -96,6 +96,20 @@ struct profile_event {
 	bool weight_is_ns; /* the period counts nanoseconds (cpu-clock, task-clock) */
 };
 
+enum span_kind {
+	SPAN_LOST,	/* samples were lost */
+	SPAN_THROTTLED, /* the kernel held the event back */
+};
+
+/* A time for which samples are missing. */
+struct profile_span {
+	enum span_kind kind;
+	uint64_t start_ns, end_ns; /* end: not before start */
+	uint32_t thread;	   /* that ran then; PROFILE_NONE: not known */
+};
+
+enum { PROFILE_SPANS_MAX = 10000 };
+
 struct sample {
 	uint64_t time_ns;
 	uint64_t weight; /* the period */
@@ -115,6 +129,8 @@ struct profile {
 	struct profile_thread *threads;
 	struct profile_event *events;
 	struct sample *samples;
+	struct profile_span *spans; /* in the order of the records that told */
+	uint32_t span_count, span_cap;
 	uint32_t module_count, frame_count, line_count, function_count, stack_count;
 	uint32_t thread_count, event_count, sample_count;
 	uint32_t module_cap, frame_cap, line_cap, function_cap, stack_cap;
@@ -147,6 +163,8 @@ int profile_thread(
 	struct profile *profile, int32_t pid, int32_t tid, const char *comm, uint32_t *ret_id);
 int profile_event(
 	struct profile *profile, const char *name, bool weight_is_ns, uint32_t *ret_id);
+/* Past PROFILE_SPANS_MAX the last one grows instead. 0 or -ENOMEM. */
+int profile_span(struct profile *profile, const struct profile_span *span);
 int profile_add(struct profile *profile, const struct sample *sample);
 
 /* Equal: module, linkage name and addr. */

@@ -16,6 +16,7 @@ enum { THROTTLE_CPUS = 4096 };
 
 struct throttle {
 	uint64_t since; /* 0: not throttled */
+	uint32_t span;	/* of the profile; it is as long as is known */
 };
 
 struct apply {
@@ -25,6 +26,7 @@ struct apply {
 	struct frames *frames;
 	uint64_t first_ns, newest_ns;
 	struct throttle throttles[THROTTLE_CPUS];
+	uint64_t last_ns[THROTTLE_CPUS]; /* of a record, by CPU */
 	uint32_t chain[APPLY_DEPTH_MAX]; /* frames of the sample at hand, leaf first */
 	uint32_t frame_count;
 };
@@ -159,8 +161,7 @@ static enum stack_stop unwound_stop(
 	struct apply *apply, const struct chain_shape *shape, enum stack_stop stop)
 {
 	if (stop != STOP_ROOT && stop != STOP_LATE && stop != STOP_BEHIND &&
-		shape->user_frames &&
-		apply->frame_count &&
+		shape->user_frames && apply->frame_count &&
 		frames_is_root(apply->frames, apply->chain[apply->frame_count - 1]))
 		return STOP_ROOT;
 	return stop;
@@ -177,7 +178,8 @@ static int stack_add(struct apply *apply, enum stack_stop stop, uint32_t *ret_st
 		if (stop == STOP_SWITCHED)
 			snprintf(text, sizeof(text), "[goroutine not read]");
 		else
-			snprintf(text, sizeof(text), "[truncated: %s]", quality_stop_name(stop));
+			snprintf(
+				text, sizeof(text), "[truncated: %s]", quality_stop_name(stop));
 		rc = profile_marker(apply->profile, text, &marker);
 		if (rc == 0)
 			rc = profile_stack(apply->profile, stack, marker, &stack);
@@ -414,8 +416,35 @@ static int apply_comm(struct apply *apply, const struct wick_record *record)
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-static void apply_lost(struct apply *apply, uint64_t lost, uint64_t time)
+/* Who ran when a record was written: the profile's thread, or PROFILE_NONE. */
+static uint32_t span_thread(struct apply *apply, const struct wick_record *record)
 {
+	int32_t pid = (int32_t)record->id.pid, tid = (int32_t)record->id.tid;
+	uint32_t thread, id;
+
+	if (!(record->id.have & PERF_SAMPLE_TID) || pid < 0 || tid <= 0)
+		return PROFILE_NONE;
+	thread = target_thread(apply->target, pid, tid);
+	if (thread == TARGET_NONE || profile_thread(apply->profile, pid, tid,
+					     strings_get(&apply->target->strings,
+						     apply->target->threads[thread].comm),
+					     &id) < 0)
+		return PROFILE_NONE;
+	return id;
+}
+
+static int span_add(struct apply *apply, enum span_kind kind, uint64_t start_ns,
+	uint64_t end_ns, uint32_t thread)
+{
+	const struct profile_span span = {
+		kind, start_ns && start_ns < end_ns ? start_ns : end_ns, end_ns, thread};
+
+	return end_ns ? profile_span(apply->profile, &span) : 0;
+}
+
+static int apply_lost(struct apply *apply, const struct wick_record *record)
+{
+	uint64_t lost = record->lost.lost, time = record->id.time;
 	struct quality *quality = &apply->profile->quality;
 
 	/* The record is written with the next one that fits: the loss lies before its time. */
@@ -423,9 +452,11 @@ static void apply_lost(struct apply *apply, uint64_t lost, uint64_t time)
 		quality->first_loss_ns = time > apply->first_ns ? time - apply->first_ns : 0;
 	quality->last_loss_ns = time > apply->first_ns ? time - apply->first_ns : 0;
 	quality->lost += lost;
+	return span_add(apply, SPAN_LOST, apply->last_ns[record->id.cpu % THROTTLE_CPUS], time,
+		span_thread(apply, record));
 }
 
-static void apply_throttle(struct apply *apply, const struct wick_record *record)
+static int apply_throttle(struct apply *apply, const struct wick_record *record)
 {
 	struct quality *quality = &apply->profile->quality;
 	struct throttle *throttle = &apply->throttles[record->id.cpu % THROTTLE_CPUS];
@@ -434,10 +465,40 @@ static void apply_throttle(struct apply *apply, const struct wick_record *record
 	if (record->type == PERF_RECORD_THROTTLE) {
 		quality->throttled++;
 		throttle->since = time;
-	} else if (throttle->since) {
-		if (time > throttle->since)
-			quality->throttled_ns += time - throttle->since;
-		throttle->since = 0;
+		throttle->span = apply->profile->span_count;
+		return span_add(apply, SPAN_THROTTLED, time, time, span_thread(apply, record));
+	}
+	if (throttle->since && time > throttle->since) {
+		quality->throttled_ns += time - throttle->since;
+		if (throttle->span < apply->profile->span_count)
+			apply->profile->spans[throttle->span].end_ns = time;
+	}
+	throttle->since = 0;
+	return 0;
+}
+
+/* The meaning of a record. */
+static int apply_decoded(struct apply *apply, uint32_t event, struct wick_record *record)
+{
+	switch (record->type) {
+	case PERF_RECORD_SAMPLE:
+		return apply_sample(apply, event, record);
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return apply_mmap(apply, record);
+	case PERF_RECORD_COMM:
+		return apply_comm(apply, record);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return apply_task(apply, record);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		return apply_lost(apply, record);
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		return apply_throttle(apply, record);
+	default:
+		return 0; /* known, and without a meaning for a profile */
 	}
 }
 
@@ -460,26 +521,8 @@ int apply_record(struct apply *apply, const struct wick_layout *layout, uint32_t
 		if (decoded.id.time > apply->newest_ns)
 			apply->newest_ns = decoded.id.time;
 	}
-	switch (decoded.type) {
-	case PERF_RECORD_SAMPLE:
-		return apply_sample(apply, event, &decoded);
-	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		return apply_mmap(apply, &decoded);
-	case PERF_RECORD_COMM:
-		return apply_comm(apply, &decoded);
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		return apply_task(apply, &decoded);
-	case PERF_RECORD_LOST:
-	case PERF_RECORD_LOST_SAMPLES:
-		apply_lost(apply, decoded.lost.lost, decoded.id.time);
-		return 0;
-	case PERF_RECORD_THROTTLE:
-	case PERF_RECORD_UNTHROTTLE:
-		apply_throttle(apply, &decoded);
-		return 0;
-	default:
-		return 0; /* known, and without a meaning for a profile */
-	}
+	rc = apply_decoded(apply, event, &decoded);
+	if (decoded.id.time)
+		apply->last_ns[decoded.id.cpu % THROTTLE_CPUS] = decoded.id.time;
+	return rc;
 }

@@ -276,6 +276,32 @@ static void losses_and_throttling_are_counted_with_their_times(void **state)
 	assert_int_equal(quality->last_loss_ns, 20);
 	assert_int_equal(quality->throttled, 1);
 	assert_int_equal(quality->throttled_ns, 500);
+	assert_int_equal(f.profile.span_count, 3);
+	assert_int_equal(f.profile.spans[1].kind, SPAN_LOST);
+	assert_int_equal(f.profile.spans[1].start_ns, 1020); /* of the record before it */
+	assert_int_equal(f.profile.spans[1].end_ns, 1030);
+	assert_int_equal(f.profile.spans[2].kind, SPAN_THROTTLED);
+	assert_int_equal(f.profile.spans[2].start_ns, 2000);
+	assert_int_equal(f.profile.spans[2].end_ns, 2500);
+	teardown(&f);
+}
+
+/* A million losses are ten thousand spans, of which the last one is long. */
+static void spans_are_bounded(void **state)
+{
+	struct wick_record lost = {
+		.type = PERF_RECORD_LOST, .id = {.pid = 10, .tid = 11}, .lost = {1, 5}};
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	for (int i = 0; i < PROFILE_SPANS_MAX + 500; i++)
+		apply(&f, &lost);
+	assert_int_equal(f.profile.span_count, PROFILE_SPANS_MAX);
+	assert_int_equal(f.profile.spans[PROFILE_SPANS_MAX - 1].end_ns, f.time);
+	assert_int_equal(f.profile.spans[PROFILE_SPANS_MAX - 1].thread, PROFILE_NONE);
+	assert_int_equal(f.profile.threads[f.profile.spans[0].thread].tid, 11);
+	assert_int_equal(f.profile.thread_count, 1);
 	teardown(&f);
 }
 
@@ -303,6 +329,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(exec_forgets_and_fork_inherits_the_mappings),
 	cmocka_unit_test(a_user_mapping_of_nobody_is_dropped),
 	cmocka_unit_test(losses_and_throttling_are_counted_with_their_times),
+	cmocka_unit_test(spans_are_bounded),
 	cmocka_unit_test(records_that_are_none_are_counted_and_passed),
 };
 UNIT_TESTS("apply", tests)

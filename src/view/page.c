@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "formats/viewer_data.h"
+#include "view/page_code.h"
 #include "view/quality_view.h"
 
 #include <errno.h>
@@ -11,10 +12,12 @@ struct words {
 	struct quality_lines lines;
 	struct viewer_sentence *sentences;
 	struct strbuf command;
+	struct page_code code;
 };
 
 static void words_done(struct words *words)
 {
+	page_code_done(&words->code);
 	quality_lines_done(&words->lines);
 	free(words->sentences);
 	strbuf_done(&words->command);
@@ -61,14 +64,19 @@ int page_write(
 	for (uint32_t i = 0; i < count; i++) {
 		const struct loaded *loaded = recordings[i].loaded;
 
-		if (words_make(loaded, &words[i]) < 0)
+		/* Two that are compared have no code: which of the two would it be? */
+		if (words_make(loaded, &words[i]) < 0 ||
+			(count == 1 && page_code_make(&words[i].code, loaded,
+					       recordings[i].no_source) < 0))
 			return error_set(err, -ENOMEM, "writing the page: out of memory");
 		data[i] = (struct viewer_data){.profile = &loaded->profile,
 			.file = recordings[i].file,
 			.host = loaded->hostname,
 			.command = strbuf_text(&words[i].command),
 			.sentences = words[i].sentences,
-			.sentence_count = words[i].lines.count};
+			.sentence_count = words[i].lines.count,
+			.code = words[i].code.at,
+			.code_count = words[i].code.count};
 	}
 	return viewer_write(data, count, out, err);
 }

@@ -4,12 +4,14 @@
 #include "base/error.h"
 #include "session/load.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct page_recording {
 	const struct loaded *loaded;
 	const char *file; /* its name, as it is shown */
+	bool no_source;	  /* source lines stay out of the page */
 };
 
 /* One or two. 0, or a negative errno with the sentence. */

@@ -1,6 +1,7 @@
 // The page: how good the recording is, the timeline, the picture, the tables. All of it follows
 // one state.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { CodePane } from './code'
 import { Flame, type FlameApi } from './flame'
 import { count, nanoseconds, percent } from './format'
 import { type Model, type Tree, findPath, KINDS, matchedWeight, matcher, matching, pathOf, rowsBy, shapeTree, shortOf, weigh } from './model'
@@ -150,6 +151,8 @@ export function App({ model: m }: { model: Model }) {
     addEventListener('keydown', key)
     return () => removeEventListener('keydown', key)
   })
+  const tabList = useRef<HTMLDivElement>(null)
+  useEffect(() => tabList.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [s.tab])
   const select = (selected: number) => set({ selected })
   const files = m.sources.map((source) => source.file).join(' → ')
   useEffect(() => {
@@ -157,7 +160,7 @@ export function App({ model: m }: { model: Model }) {
   }, [])
   const data = { model: m, tree, inverted: s.invert, found, selected: s.selected, amount, onSelect: select }
   const compared = m.sources.length > 1
-  const tabs: [State['tab'], string][] = [['functions', compared ? 'Changes' : 'Functions'], ['tree', 'Call tree'], ['callers', 'Callers and callees'], ['modules', 'Modules']]
+  const tabs: [State['tab'], string][] = [['functions', compared ? 'Changes' : 'Functions'], ['tree', 'Call tree'], ['callers', 'Callers and callees'], ['modules', 'Modules'], ['code', 'Source and code']]
   const toggle = (key: 'up' | 'invert' | 'collapse' | 'byModule', words: string) => (
     <button type="button" aria-pressed={s[key]} onClick={() => set({ [key]: !s[key] })}>{words}</button>
   )
@@ -215,13 +218,13 @@ export function App({ model: m }: { model: Model }) {
         <Legend model={m} tree={tree} dark={dark} byModule={s.byModule} />
       </section>
       <section class="tables" aria-label="Tables">
-        <div role="tablist" class="tabs">
+        <div role="tablist" class="tabs" ref={tabList}>
           {tabs.map(([id, words]) => (
             <button key={id} type="button" role="tab" aria-selected={s.tab === id} onClick={() => set({ tab: id })}>{words}</button>
           ))}
         </div>
         <div role="tabpanel">
-          {s.tab === 'tree' ? <CallTree {...data} /> : s.tab === 'callers' ? <Callers {...data} plain={plain} /> : s.tab === 'modules' ? <Modules {...data} /> : <Functions {...data} />}
+          {s.tab === 'tree' ? <CallTree {...data} /> : s.tab === 'callers' ? <Callers {...data} plain={plain} /> : s.tab === 'modules' ? <Modules {...data} /> : s.tab === 'code' ? <CodePane model={m} selected={s.selected} filtered={!!filtered} onSelect={select} /> : <Functions {...data} />}
         </div>
       </section>
       <footer>

@@ -17,9 +17,29 @@ export interface Event {
   shown: boolean // counts the same as the first event
 }
 export interface Span {
-  kind: number
+  kind: number // 0 lost, 1 throttled
   start: number // us
   length: number
+  thread: number // -1: not known whose
+}
+
+// Where samples stopped in a function.
+export interface Code {
+  func: number // function
+  address: number
+  samples: number
+  weight: number
+  note: string
+  line: Uint32Array
+  lineFile: string[]
+  lineText: (string | null)[] // null: the source was not found
+  lineSamples: number[]
+  lineWeight: number[]
+  size: number[] // of instructions
+  text: string[]
+  lineOf: Int32Array // index of its line; -1: none
+  counts: number[]
+  weights: number[]
 }
 
 export interface Profile {
@@ -41,6 +61,7 @@ export interface Profile {
   nodePlace: Uint32Array
   threads: Thread[]
   spans: Span[]
+  code: Code[] // hottest first
   time: Float64Array // us since the first sample
   thread: Uint32Array
   eventOf: Uint16Array
@@ -140,6 +161,28 @@ function readSamples(r: Reader, threads: number, events: number, nodes: number) 
   return { time, thread, eventOf, node, weight }
 }
 
+function readCode(r: Reader, functions: number, strings: string[]): Code {
+  const many = <T>(n: number, one: () => T) => Array.from({ length: n }, one)
+  const string = () => strings[r.below(1, strings.length)[0]]
+  const func = r.below(1, functions)[0]
+  const [address, samples, weight, note] = [r.number(), r.number(), r.number(), string()]
+  let n = r.count()
+  const lineFile = many(n, string)
+  const line = r.column(n)
+  const lineText = Array.from(r.below(n, strings.length + 1), (id) => (id ? strings[id - 1] : null))
+  const lineSamples = many(n, () => r.number())
+  const lineWeight = many(n, () => r.number())
+  const lines = n
+  n = r.count()
+  const size = many(n, () => r.number())
+  const text = many(n, string)
+  const lineOf = Int32Array.from(r.below(n, lines + 1), (id) => id - 1)
+  return {
+    func, address, samples, weight, note, line, lineFile, lineText, lineSamples, lineWeight, size, text, lineOf,
+    counts: many(n, () => r.number()), weights: many(n, () => r.number()),
+  }
+}
+
 export function decode(bytes: Uint8Array): Profile {
   const r = new Reader(bytes)
   if (r.text(Math.min(10, bytes.length)) !== 'wickview1\n') throw new Damaged('these are no data of this viewer')
@@ -181,12 +224,13 @@ export function decode(bytes: Uint8Array): Profile {
   const pids = r.column(n)
   const tids = r.column(n)
   const threads = many(n, (i) => ({ pid: pids[i], tid: tids[i], comm: string() }))
-  const spans = many(r.count(), () => ({ kind: r.number(), start: r.number(), length: r.number() }))
+  const spans = many(r.count(), () => ({ kind: r.number(), start: r.number(), length: r.number(), thread: r.below(1, threads.length + 1)[0] - 1 }))
+  const code = Array.from({ length: r.count() }, () => readCode(r, functionName.length, strings))
   const samples = readSamples(r, threads.length, events.length, nodes.nodeParent.length)
   if (r.text(Math.min(4, bytes.length - r.at)) !== 'end\n') throw new Damaged('the data end too early')
   return {
     event, file, host, command, events, sentences, strings, modules, functionName, functionModule,
-    placeFunction, placeFile, placeLine, placeInlined, ...nodes, threads, spans, ...samples,
+    placeFunction, placeFile, placeLine, placeInlined, ...nodes, threads, spans, code, ...samples,
   }
 }
 

@@ -50,7 +50,7 @@ export function profileOf(lines: string[], threads: string[] = ['main']): Profil
     placeInlined: new Uint8Array(functions.length),
     strings,
     nodeParent: Int32Array.from(nodeParent), nodePlace: Uint32Array.from(nodePlace),
-    threads: threads.map((comm, i) => ({ pid: 1, tid: i + 1, comm })), spans: [],
+    threads: threads.map((comm, i) => ({ pid: 1, tid: i + 1, comm })), spans: [], code: [],
     time: Float64Array.from({ length: n }, (_, i) => i * 1000),
     thread: Uint32Array.from(thread), eventOf: new Uint16Array(n), node: Int32Array.from(node),
     weight: new Float64Array(n).fill(1e6),

@@ -1,7 +1,7 @@
 // What the page shows, as numbers: one call tree that does not depend on filters, weights that do,
 // and the trees that are drawn, made from both. A node's parent always has a smaller number, so
 // one pass from the last node to the first makes totals; nothing recurses.
-import type { Profile, Sentence, Span, Thread } from './decode'
+import type { Code, Profile, Sentence, Span, Thread } from './decode'
 import { baseName, printable, shortName } from './names'
 
 export type Kind = 'kernel' | 'program' | 'library' | 'jit' | 'inlined' | 'other'
@@ -33,6 +33,7 @@ export interface Model {
   placeInlined: Uint8Array
   threads: (Thread & { side: number })[]
   spans: Span[]
+  code: Code[] // of the hot functions, hottest first; none where two are compared
   // samples
   count: number
   second: number // the first sample of the second source
@@ -134,7 +135,7 @@ export function build(profiles: Profile[]): Model {
     events: [], modules: [], names: [], shorts: [], functionModule: new Int32Array(0), files: [],
     parent: new Int32Array(0), func: new Int32Array(0), place: new Int32Array(0),
     placeFile: new Int32Array(0), placeLine: new Int32Array(0), placeInlined: new Uint8Array(0),
-    threads: [], spans: profiles.length === 1 ? profiles[0].spans : [],
+    threads: [], spans: profiles.length === 1 ? profiles[0].spans : [], code: [],
     count: profiles.reduce((sum, p) => sum + p.time.length, 0), second: profiles[0].time.length,
     time: new Float64Array(0), thread: new Uint32Array(0), eventOf: new Uint16Array(0),
     node: new Int32Array(0), weight: new Float64Array(0), end: 0,
@@ -170,6 +171,11 @@ export function build(profiles: Profile[]): Model {
       }
       return id
     })
+    if (profiles.length === 1)
+      m.code = p.code.map((c) => ({
+        ...c, func: functionOf[c.func], note: printable(c.note), text: c.text.map(printable),
+        lineFile: c.lineFile.map(printable), lineText: c.lineText.map((text) => (text === null ? null : printable(text))),
+      }))
     const placeBase = placeFile.length
     p.placeFunction.forEach((_, i) => {
       const id = files.of(p.strings[p.placeFile[i]])

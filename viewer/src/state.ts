@@ -1,7 +1,7 @@
 // What the user chose. It stands in the URL's fragment, so that a link shows the same picture.
 
 export interface State {
-  tab: 'functions' | 'tree' | 'callers' | 'modules'
+  tab: 'functions' | 'tree' | 'callers' | 'modules' | 'code'
   up: boolean // the root at the bottom
   invert: boolean
   collapse: boolean
@@ -49,7 +49,7 @@ export function fromFragment(text: string, limits: { functions: number; threads:
   for (const key of ['up', 'invert', 'collapse', 'byModule'] as const) s[key] = word(key) === 'true'
   for (const key of ['query', 'include', 'exclude'] as const) s[key] = word(key).slice(0, 1000)
   const tab = word('tab')
-  if (tab === 'tree' || tab === 'callers' || tab === 'modules') s.tab = tab
+  if (tab === 'tree' || tab === 'callers' || tab === 'modules' || tab === 'code') s.tab = tab
   const theme = word('theme')
   if (theme === 'light' || theme === 'dark') s.theme = theme
   s.focus = index(word('focus'), limits.functions, -1)

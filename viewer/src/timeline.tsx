@@ -1,7 +1,8 @@
 // Threads over time: how busy each was. Dragging chooses a time range, clicking a name a thread.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Model } from './model'
-import { percent, seconds } from './format'
+import type { Span } from './decode'
+import { count, percent, seconds } from './format'
 
 const LINE = 22
 const BINS = 300
@@ -57,6 +58,25 @@ export function lanesOf(m: Model, event: number): Lanes {
   return { order, weight, total, bins, full: Math.max(one, most * 0.999, 1e-9), fullAll: Math.max(mostAll, 1e-9) }
 }
 
+const SPANS = 200 // that are listed
+
+// In words: where samples are missing, of each kind.
+export function missingOf(m: Model): { kind: number; words: string }[] {
+  return [0, 1].flatMap((kind) => {
+    const own = m.spans.filter((it) => it.kind === kind)
+    if (!own.length) return []
+    const length = seconds(own.reduce((sum, it) => sum + it.length, 0))
+    const times = own.length === 1 ? 'once' : `${count(own.length)} times`
+    return [{ kind, words: kind ? `yellow: held back by the kernel ${times}, ${length}` : `red: samples were lost ${times}` }]
+  })
+}
+
+export function spanWords(m: Model, it: Span): string {
+  const thread = m.threads[it.thread]
+  const whose = thread ? ` while ${thread.comm || '?'} ${thread.tid} ran` : ''
+  return `${it.kind ? 'held back' : 'lost'} at ${seconds(it.start)} for ${seconds(it.length)}${whose}`
+}
+
 export function Timeline(p: Props) {
   const { model: m } = p
   const lanes = useMemo(() => lanesOf(m, p.event), [m, p.event])
@@ -68,6 +88,8 @@ export function Timeline(p: Props) {
   const chart = size.width - names
   const rows = lanes.order.length + 1
   const span = Math.max(1, m.end)
+  const laneOf = useMemo(() => new Map(lanes.order.map((thread, i) => [thread, i + 1])), [lanes])
+  const missing = useMemo(() => missingOf(m), [m])
 
   const label = (row: number) => {
     if (row === 0) return `all ${lanes.order.length} thread${lanes.order.length === 1 ? '' : 's'}`
@@ -110,9 +132,12 @@ export function Timeline(p: Props) {
       }
     }
     context.globalAlpha = 1
-    for (const lost of m.spans) {
-      context.fillStyle = p.dark ? 'rgba(240,90,70,.45)' : 'rgba(220,60,40,.3)'
-      context.fillRect(names + (lost.start / span) * chart, 0, Math.max(2, (lost.length / span) * chart), size.height)
+    for (const it of m.spans) {
+      context.fillStyle = it.kind ? (p.dark ? 'rgba(235,180,60,.55)' : 'rgba(200,130,0,.45)') : p.dark ? 'rgba(240,90,70,.6)' : 'rgba(220,60,40,.45)'
+      const [x, width] = [names + (it.start / span) * chart, Math.max(2, (it.length / span) * chart)]
+      const lane = it.thread < 0 ? 0 : (laneOf.get(it.thread) ?? 0)
+      if (!lane) context.fillRect(x, 0, width, size.height)
+      else for (const row of [0, lane]) context.fillRect(x, row * LINE - top, width, LINE)
     }
     const [a, b] = drag ? [Math.min(drag.start, drag.end), Math.max(drag.start, drag.end)] : [p.from, p.to]
     if (b > a) {
@@ -161,13 +186,13 @@ export function Timeline(p: Props) {
         {(p.to > p.from || p.threads) && (
           <button type="button" onClick={() => { p.onTime(0, 0); p.onThreads(null) }}>show all</button>
         )}
-        {m.spans.length > 0 && <small class="lost">red: samples were lost</small>}
+        {missing.map(({ kind, words }) => <small key={kind} class={kind ? 'throttled' : 'lost'}>{words}</small>)}
       </h2>
       <div class="scroller" ref={scroller} onScroll={draw} style={{ height: `${Math.min(rows, 6) * LINE}px` }}>
         <div style={{ height: `${rows * LINE}px` }}>
           <canvas
             ref={canvas} style={{ width: `${size.width}px`, height: `${size.height}px` }} role="img"
-            aria-label={`${lanes.order.length} threads over ${seconds(m.end)}`}
+            aria-label={[`${lanes.order.length} threads over ${seconds(m.end)}`, ...missing.map(({ words }) => words)].join('; ')}
             onPointerDown={(e) => {
               const s = spot(e)
               if (e.button !== 0) return
@@ -201,6 +226,12 @@ export function Timeline(p: Props) {
             </li>
           ))}
         </ul>
+        {m.spans.length > 0 && (
+          <ul aria-label="Where samples are missing">
+            {m.spans.slice(0, SPANS).map((it, i) => <li key={i}>{spanWords(m, it)}</li>)}
+            {m.spans.length > SPANS && <li>and {count(m.spans.length - SPANS)} more</li>}
+          </ul>
+        )}
       </details>
     </section>
   )

@@ -306,6 +306,58 @@ for (const theme of ['light', 'dark']) {
   })
 }
 
+test('the code of a function: lines and instructions, folded, linked, by keyboard', async () => {
+  const page = await open('small')
+  await page.click('table[aria-label=Functions] tr:has-text("slow")')
+  await page.click('role=tab[name="Source and code"]')
+  await becomes(async () => (await rows(page, 'Source lines')).map((r) => r.slice(0, 4)), [
+    ['', '', '10', 'static int slow(void)/src/server.c'], ['66.7 %', '300', '12', 'return 1 < 2 && "</script>";'], ['33.3 %', '150', '7', 'gone.h'],
+  ], 'lines')
+  await becomes(async () => (await rows(page, 'Instructions')).filter((r) => r[0].endsWith('%')).map((r) => r.slice(0, 3)), [['66.7 %', '300', '401190'], ['33.3 %', '150', '401194']], 'hot instructions')
+  await says(page, '.tables', (words) => words.includes('its code is made up') && words.includes('1 source file was not found') && words.includes('gone.h'), 'notes:')
+  check((await rows(page, 'Instructions')).length < 30, 'cold instructions are not folded')
+  await page.click('tr.folded')
+  await becomes(async () => (await rows(page, 'Instructions')).length > 100, true, 'unfolded')
+  await page.click('table[aria-label="Source lines"] tr:has-text("return 1")')
+  await becomes(() => page.$$eval('table[aria-label=Instructions] tr[aria-selected=true]', (all) => all.map((row) => row.dataset.i)), ['100'], 'marked instructions')
+  await page.focus('table[aria-label=Instructions] tr[data-i="100"]')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await becomes(() => page.$$eval('table[aria-label="Source lines"] tr[aria-selected=true]', (all) => all.map((row) => row.dataset.i)), ['2'], 'marked line')
+  await says(page, '.tables', (words) => !words.includes('filters do not apply'), 'no filter:')
+  await page.evaluate(() => (location.hash += '&from=700000&to=900000'))
+  await says(page, '.tables', (words) => words.includes('filters do not apply here'), 'a filter:')
+  await page.selectOption('.chooser select', { index: 0 })
+  await page.click('role=tab[name="Functions"]')
+  await page.click('table[aria-label=Functions] tr:has-text("ksys_write")')
+  await page.click('role=tab[name="Source and code"]')
+  await says(page, '.tables', (words) => words.includes('ksys_write is not among the 1 functions'), 'without code:')
+  await close(page)
+  const none = await open('compared', '#tab=code')
+  await says(none, '.tables', (words) => words.includes('Two recordings are compared'), 'two:')
+  await close(none)
+})
+
+test('what is missing stands on the timeline, and in words', async () => {
+  const page = await open('small')
+  await says(page, '.timeline h2', (words) => words.includes('samples were lost once') && words.includes('held back by the kernel once, 50.0 ms'), 'the heading:')
+  check((await page.getAttribute('.timeline canvas', 'aria-label')).includes('red: samples were lost once'), 'the picture does not say it')
+  await page.click('.by-keys summary')
+  const told = await page.$$eval('ul[aria-label="Where samples are missing"] li', (all) => all.map((item) => item.textContent))
+  check(told.length === 2 && /^lost at .* for 100 ms$/.test(told[0]) && /^held back at .* for 50\.0 ms while writer 102 ran$/.test(told[1]), told)
+  await close(page)
+})
+
+for (const theme of ['light', 'dark']) {
+  test(`code fits into a narrow window, ${theme}`, async () => {
+    const page = await open('small', '#tab=code&theme=' + theme, { width: 400, height: 800 })
+    await page.waitForSelector('table[aria-label=Instructions]')
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+    check(wide <= 400, wide, 'wide')
+    await close(page)
+  })
+}
+
 console.log(`1..${tests.length}`)
 let failed = 0
 for (const [i, { name, run }] of tests.entries()) {
