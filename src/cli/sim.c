@@ -22,6 +22,7 @@ struct sim_options {
 };
 
 struct narration {
+	bool preparing, written; /* the first sample */
 	bool sampled, quiet, over;
 };
 
@@ -88,29 +89,40 @@ const struct cli_command cli_sim = {
 	.run = sim_main,
 };
 
+static void say(const char *who, uint64_t ns, const char *text)
+{
+	uint64_t us = ns / 1000;
+
+	printf("%-10s %4llu.%03llu ms  %s\n", who, (unsigned long long)(us / 1000),
+		(unsigned long long)(us % 1000), text);
+}
+
 /* Behind the first sample the others go the same way: silence, until the reader is woken. */
-static void narrate(void *ctx, const char *who, const char *text)
+static void narrate(void *ctx, uint64_t ns, const char *who, const char *text)
 {
 	struct narration *narration = ctx;
 	bool reader = !strcmp(who, "wakeup") || !strcmp(who, "poll") || !strcmp(who, "drain");
+	bool prepared = !strcmp(who, "prepare") && !strncmp(text, "SAMPLE", 6);
 
 	if (narration->over)
 		return;
+	narration->written |= narration->preparing && !strcmp(who, "write");
+	narration->preparing |= prepared;
 	if (narration->sampled && !reader) {
 		narration->quiet = true;
 		return;
 	}
 	if (narration->quiet)
-		printf("%-10s %s\n", "...", "more samples take the same way");
+		say("...", ns, "more samples have taken the same way");
 	narration->quiet = false;
-	printf("%-10s %s\n", who, text);
-	narration->sampled |= !strcmp(who, "write") && !strncmp(text, "SAMPLE", 6);
+	say(who, ns, text);
+	narration->sampled = narration->written;
 	narration->over = narration->sampled && !strcmp(who, "drain");
 }
 
 static int simulate(const struct sim_options *sim, const char *path)
 {
-	struct narration narration = {false, false, false};
+	struct narration narration = {.over = false};
 	struct simulate_options options = {
 		.scenario = explained, .scenario_bytes = sizeof(explained) - 1};
 	cleanup_with(strbuf_done) struct strbuf text = {0};

@@ -14,8 +14,8 @@ struct simulate_options {
 	const char *scenario; /* the text; see softperf/machine.h */
 	size_t scenario_bytes;
 	const char *output; /* NULL: nothing is written */
-	/* Told what happens inside the simulated kernel; NULL: nobody asks. */
-	void (*trace)(void *ctx, const char *who, const char *text);
+	/* Told what happens inside the simulated kernel, and when; NULL: nobody asks. */
+	void (*trace)(void *ctx, uint64_t ns, const char *who, const char *text);
 	void *ctx;
 };
 

@@ -94,7 +94,8 @@ void core_trace(struct core *core, const char *who, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	core->options.trace(core->options.trace_ctx, who, text);
+	core->options.trace(
+		core->options.trace_ctx, core->mono_ns - core->options.start_ns, who, text);
 }
 
 /* ---- the registry */

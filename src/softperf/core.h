@@ -153,8 +153,8 @@ struct core_memory {
 	void *ctx;
 };
 
-/* Narration: who, and a sentence. */
-typedef void (*core_trace_fn)(void *ctx, const char *who, const char *text);
+/* Narration: when, since the core was made; who, and a sentence. */
+typedef void (*core_trace_fn)(void *ctx, uint64_t ns, const char *who, const char *text);
 
 struct core_options {
 	uint32_t cpus;

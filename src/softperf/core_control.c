@@ -351,7 +351,7 @@ int core_poll(struct core *core, int fd)
 		return POLLHUP;
 	if (read(ringwriter_wakeup_fd(event->ring->writer), &wakeups, sizeof(wakeups)) < 0)
 		return 0;
-	core_trace(core, "poll", "returns POLLIN");
+	core_trace(core, "poll", "returns, with POLLIN");
 	return POLLIN | POLLRDNORM;
 }
 

@@ -38,6 +38,16 @@ static void copy(struct core_event *event, const uint8_t *bytes, size_t size,
 	ringwriter_commit(reserved);
 }
 
+static void trace_ring(
+	struct core *core, const char *who, const char *what, const struct ringwriter *writer)
+{
+	uint64_t head, tail;
+
+	ringwriter_head_tail(writer, &head, &tail);
+	core_trace(core, who, "%s: data_head %lld, data_tail %llu", what, (long long)head,
+		(unsigned long long)tail);
+}
+
 static void emit(struct core_event *event, struct wick_record *record)
 {
 	struct core_event *root = root_of(event);
@@ -63,20 +73,21 @@ static void emit(struct core_event *event, struct wick_record *record)
 	wakeups = ringwriter_wakeups(writer);
 	if (ringwriter_reserve(writer, &speaker, (size_t)size, &record->id, &reserved) < 0) {
 		root->lost++;
-		core_trace(core, "reserve", "no room between data_head and data_tail: lost");
+		trace_ring(core, "reserve", "no room for it, it is lost and counted", writer);
 		return;
 	}
-	core_trace(core, "reserve", "there is room behind data_head");
+	trace_ring(core, "reserve", "there is room", writer);
 	copy(event, bytes, (size_t)size, &reserved);
-	core_trace(core, "write",
+	trace_ring(core, "write",
 		core->copying == root->ring
-			? "%s copied; data_head stays: the record that was interrupted "
-			  "lies in front"
-			: "%s copied; data_head moves past it, with release",
-		name);
+			? "copied, but the record that was interrupted lies in front of it"
+			: "copied, and stored with release",
+		writer);
 	if (ringwriter_wakeups(writer) != wakeups)
-		core_trace(
-			core, "wakeup", "data_head passed the watermark: poll() will return");
+		core_trace(core, "wakeup",
+			root->attr.flags & ATTR_WATERMARK
+				? "data_head has passed the watermark: poll() will return"
+				: "there are enough samples: poll() will return");
 	if (record->type == PERF_RECORD_SAMPLE)
 		core->samples++;
 }

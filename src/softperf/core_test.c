@@ -197,8 +197,9 @@ static void long_counters_are_pairs(void **state)
 	core_free(core);
 }
 
-static void count_interrupts(void *ctx, const char *who, const char *text)
+static void count_interrupts(void *ctx, uint64_t ns, const char *who, const char *text)
 {
+	(void)ns;
 	(void)text;
 	*(uint32_t *)ctx += !strcmp(who, "interrupt");
 }

@@ -367,6 +367,22 @@ static int do_cpu(struct machine *machine, const struct words *words)
 	return rc;
 }
 
+static int drain_rings(struct machine *machine)
+{
+	struct ringwriter *writer =
+		core_event_of(machine->core, machine->fds[0][0])->ring->writer;
+	uint64_t head, tail, tail_now;
+	int rc;
+
+	ringwriter_head_tail(writer, &head, &tail);
+	rc = machine->drain(machine->ctx);
+	ringwriter_head_tail(writer, &head, &tail_now);
+	core_trace(machine->core, "drain",
+		"the reader has read %lld bytes and gives the room back: data_tail %llu",
+		(long long)(head - tail), (unsigned long long)tail_now);
+	return rc;
+}
+
 static int look(struct machine *machine, bool always)
 {
 	bool woken = always;
@@ -379,8 +395,7 @@ static int look(struct machine *machine, bool always)
 	/* Nobody waits for the reader of a ring that is overwritten: he comes at the end. */
 	if (!woken || !machine->drain || (machine->overwrite && !always))
 		return 0;
-	core_trace(machine->core, "drain", "the reader takes what is in the rings");
-	return machine->drain(machine->ctx);
+	return drain_rings(machine);
 }
 
 /* Time passes from tick to tick, so that the reader can do its work in between. */

@@ -311,6 +311,13 @@ void ringwriter_pause(struct ringwriter *writer, bool paused)
 	__atomic_store_n(&writer->paused, paused, __ATOMIC_RELAXED);
 }
 
+void ringwriter_head_tail(
+	const struct ringwriter *writer, uint64_t *ret_head, uint64_t *ret_tail)
+{
+	*ret_head = __atomic_load_n(&writer->page->data_head, __ATOMIC_RELAXED);
+	*ret_tail = __atomic_load_n(&writer->page->data_tail, __ATOMIC_ACQUIRE);
+}
+
 uint64_t ringwriter_wakeups(const struct ringwriter *writer)
 {
 	return local_read(&writer->wakeups);

@@ -68,6 +68,10 @@ void ringwriter_commit(struct ringwriter_record *record);
 /* While a ring is paused nothing is written; what would have been counts as lost. */
 void ringwriter_pause(struct ringwriter *writer, bool paused);
 
+/* data_head and data_tail, as the reader sees them. */
+void ringwriter_head_tail(
+	const struct ringwriter *writer, uint64_t *ret_head, uint64_t *ret_tail);
+
 /* How often the reader was woken so far. */
 uint64_t ringwriter_wakeups(const struct ringwriter *writer);
 

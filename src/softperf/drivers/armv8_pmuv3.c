@@ -230,6 +230,9 @@ static bool armv8_set_period(struct core_event *event)
 		left = (int64_t)most;
 	hw->prev = (uint64_t)-left & max_period(event);
 	counter_write(event, hw->prev);
+	core_trace(event->core, "driver", "set_period(): %s = -%lld (%#llx)",
+		hw->idx == ARMV8_CYCLE_IDX ? "PMCCNTR" : "PMXEVCNTR", (long long)left,
+		(unsigned long long)hw->prev);
 	return ended;
 }
 
@@ -260,6 +263,9 @@ static void counter_enable(struct core_event *event)
 	}
 	armv8_write(&cpu->regs, PMINTENSET_EL1, 1u << idx);
 	armv8_write(&cpu->regs, PMCNTENSET_EL0, counter_bits(event));
+	core_trace(event->core, "driver",
+		"PMINTENSET %#x: it may interrupt; PMCNTENSET %#x: it counts", 1u << idx,
+		counter_bits(event));
 }
 
 static void counter_disable(struct core_event *event)
@@ -343,7 +349,8 @@ static void armv8_interrupt(struct core_pmu *pmu, int cpu)
 	if (!overflowed)
 		return;
 	core_trace(pmu->core, "interrupt",
-		"armv8_pmuv3 on cpu %d: PMOVSCLR was %#x, PMCR.E = 0", cpu, overflowed);
+		"armv8_pmuv3 on cpu %d, %u ns after the wrap: PMOVSCLR %#x, PMCR.E = 0", cpu,
+		(unsigned)INTERRUPT_NS, overflowed);
 	armv8_disable(pmu, cpu);
 	for (int idx = 0; idx <= ARMV8_CYCLE_IDX; idx++) {
 		struct core_event *event = state->events[idx];
@@ -351,6 +358,8 @@ static void armv8_interrupt(struct core_pmu *pmu, int cpu)
 		if (!event || !(overflowed >> idx & 1))
 			continue;
 		armv8_update(event);
+		core_trace(pmu->core, "driver", "event %llu has counted %llu",
+			(unsigned long long)event->id, (unsigned long long)event->count);
 		if (!armv8_set_period(event))
 			continue;
 		if (core_overflow(
@@ -458,12 +467,10 @@ int armv8_probe(struct core *core, const struct armv8_node *node)
 	armv8->node = *node;
 	hardware_reset(core, armv8);
 	pmu.data = armv8;
+	core_trace(core, "probe", "compatible \"%s\": PMCR.N says %u counters and cycles",
+		node->compatible, armv8->counters);
 	rc = core_pmu_register(core, &pmu);
 	if (rc < 0)
 		free(armv8);
-	else
-		core_trace(core, "probe",
-			"compatible \"%s\": PMCR.N says %u counters and cycles",
-			node->compatible, armv8->counters);
 	return rc;
 }
