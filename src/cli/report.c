@@ -36,6 +36,14 @@ static int set_tree(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_srcline(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->report.srcline = true;
+	return 0;
+}
+
 static int set_modules(void *ctx, const char *value, struct error *err)
 {
 	(void)value;
@@ -85,6 +93,9 @@ static const struct cli_option report_table[] = {
 		"rows by comm, pid, tid, thread, dso, symbol, srcline, comma separated",
 		set_sort},
 	{0, "tree", NULL, "the call tree from the root", set_tree},
+	{0, "srcline", NULL,
+		"file:line:column behind each function: calls and places for themselves",
+		set_srcline},
 	{0, "modules", NULL, "how well each module is named, and by which file", set_modules},
 	{0, "callers", "FUNCTION", "who calls it: a name, a part of one, or /regex/",
 		set_callers},

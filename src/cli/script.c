@@ -3,6 +3,12 @@
 #include "formats/script.h"
 
 #include <errno.h>
+#include <string.h>
+
+struct options {
+	struct input input;
+	bool srcline, full_paths;
+};
 
 static int set_input(void *ctx, const char *value, struct error *err)
 {
@@ -18,11 +24,40 @@ static int set_sysroot(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_srcline(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->srcline = true;
+	return 0;
+}
+
+/* perf's way to say it. */
+static int set_fields(void *ctx, const char *value, struct error *err)
+{
+	if (strcmp(value, "+srcline") != 0)
+		return error_set(
+			err, -EINVAL, "'%.40s' is not +srcline; the other fields stay", value);
+	((struct options *)ctx)->srcline = true;
+	return 0;
+}
+
+static int set_full_paths(void *ctx, const char *value, struct error *err)
+{
+	(void)value;
+	(void)err;
+	((struct options *)ctx)->full_paths = true;
+	return 0;
+}
+
 static const struct cli_option script_table[] = {
 	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
 		set_input},
 	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
 		set_sysroot},
+	{0, "srcline", NULL, "file:line below each function that has one", set_srcline},
+	{'F', "fields", "+srcline", "the same", set_fields},
+	{0, "full-source-path", NULL, "with the file's whole path", set_full_paths},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };
@@ -52,24 +87,27 @@ static int script_main(int argc, char **argv)
 {
 	struct script script;
 	struct load_options load = {.on_sample = on_sample, .ctx = &script};
-	struct input input = {NULL, NULL};
+	struct options options = {.input = {NULL, NULL}};
+	struct input *input = &options.input;
 	struct loaded loaded = {.note_count = 0};
 	int operands, rc, status;
 
-	rc = cli_parse(&cli_script, argc, argv, &input, &operands);
+	rc = cli_parse(&cli_script, argc, argv, &options, &operands);
 	if (rc)
 		return rc < 0 ? -rc : cli_finish_stdout();
-	rc = input_operands(&input, &cli_script, operands, argv);
+	rc = input_operands(input, &cli_script, operands, argv);
 	if (rc < 0)
 		return -rc;
 	script_init(&script, stdout);
-	status = input_load(&input, &load, &loaded);
+	script.srcline = options.srcline;
+	script.full_paths = options.full_paths;
+	status = input_load(input, &load, &loaded);
 	script_done(&script);
 	if (!status)
 		status = cli_finish_stdout();
 	if (!status && loaded.profile.quality.truncated_at != QUALITY_UNKNOWN)
 		cli_say("%s: the file ends too early, at byte %llu; what was there was printed",
-			input.path, (unsigned long long)loaded.profile.quality.truncated_at);
+			input->path, (unsigned long long)loaded.profile.quality.truncated_at);
 	loaded_done(&loaded);
 	return status;
 }

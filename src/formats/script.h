@@ -29,6 +29,9 @@ struct script {
 	uint32_t places_cap;
 	int event_width;
 	uint32_t event_count; /* for which that is */
+	/* To be set before the first sample: below a function "  app.c:12", as perf's
+	 * -F +srcline has it, with the file's whole path or its last component. */
+	bool srcline, full_paths;
 };
 
 void script_init(struct script *script, FILE *out);

@@ -86,6 +86,48 @@ static void inlined_frames_share_address_and_offset(void **state)
 	profile_done(&p);
 }
 
+/* As `perf script -F +srcline` prints them. */
+static void source_lines_stand_below(void **state)
+{
+	struct profile p = {0};
+	uint32_t a = make_module(&p, MODULE_FILE, "/tmp/a"), frame, stack;
+	struct line lines[2] = {{.function = make_function(&p, a, "inl", 0x9999), .line = 15},
+		{.function = make_function(&p, a, "leaf", 0x1200), .line = 20, .column = 4}};
+	struct script script;
+	struct written written;
+	FILE *out;
+
+	(void)state;
+	assert_int_equal(profile_string(&p, "/src/a.c", &lines[0].file), 0);
+	lines[1].file = lines[0].file;
+	stack = make_stack(&p, a, "main");
+	assert_int_equal(profile_frame(&p, a, 0x1217, false, 0, &frame), 0);
+	assert_int_equal(profile_resolve(&p, frame, lines, 2), 0);
+	assert_int_equal(profile_stack(&p, stack, frame, &stack), 0);
+	make_sample(&p, "a", stack, 2000000);
+	p.samples[0].cpu = PROFILE_NO_CPU;
+	for (int full = 0; full < 2; full++) {
+		char want[256];
+
+		out = written_open(&written);
+		script_init(&script, out);
+		script.srcline = true;
+		script.full_paths = full;
+		assert_int_equal(script_sample(&script, &p, &p.samples[0]), 0);
+		assert_int_equal(script_done(&script), 0);
+		fclose(out);
+		snprintf(want, sizeof(want),
+			"a    42     5.000001:    2000000 cpu-clock:u: \n"
+			"\t            1217 inl+0x17\n  %sa.c:15 (inlined)\n"
+			"\t            1217 leaf+0x17 (/tmp/a)\n  %sa.c:20\n",
+			full ? "/src/" : "", full ? "/src/" : "");
+		assert_int_equal(strncmp(written.text, want, strlen(want)), 0);
+		assert_null(strchr(written.text + strlen(want), '.')); /* main's is not known */
+		free(written.text);
+	}
+	profile_done(&p);
+}
+
 static void what_is_no_code_has_a_line(void **state)
 {
 	struct profile p = {0};
@@ -116,6 +158,7 @@ static void what_is_no_code_has_a_line(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(lines_are_those_of_perf),
 	cmocka_unit_test(inlined_frames_share_address_and_offset),
+	cmocka_unit_test(source_lines_stand_below),
 	cmocka_unit_test(what_is_no_code_has_a_line),
 };
 UNIT_TESTS("script", tests)

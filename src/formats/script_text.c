@@ -79,12 +79,27 @@ static void put_module(
 		path = "[unknown]";
 	strbuf_puts(out, " (");
 	put_name(out, path);
-	strbuf_puts(out, ")\n");
+	strbuf_putc(out, ')');
+}
+
+/* On a line of its own, with perf's two blanks before it. */
+static void put_srcline(
+	struct script *script, const struct profile *profile, const struct line *line)
+{
+	const char *file = profile_text(profile, line->file), *slash = strrchr(file, '/');
+
+	if (!line->file || !line->line)
+		return;
+	strbuf_puts(&script->lines, "\n  ");
+	put_name(&script->lines, slash && slash[1] && !script->full_paths ? slash + 1 : file);
+	strbuf_putc(&script->lines, ':');
+	put_number(&script->lines, line->line, 10, 1, ' ');
 }
 
 /* The inlined functions share the address and the offset of the one that was called. */
-static void put_frame(struct strbuf *out, const struct profile *profile, uint32_t id)
+static void put_frame(struct script *script, const struct profile *profile, uint32_t id)
 {
+	struct strbuf *out = &script->lines;
 	const struct frame *frame = &profile->frames[id];
 	uint32_t lines = frame->line_count ? frame->line_count : 1;
 	const struct function *called = NULL;
@@ -101,10 +116,11 @@ static void put_frame(struct strbuf *out, const struct profile *profile, uint32_
 			strbuf_puts(out, "+0x");
 			put_number(out, frame->addr - called->addr, 16, 1, ' ');
 		}
-		if (i + 1 < lines)
-			strbuf_puts(out, " (inlined)\n");
-		else
+		if (i + 1 == lines)
 			put_module(out, profile, frame);
+		if (script->srcline && frame->line_count)
+			put_srcline(script, profile, &profile->lines[frame->first_line + i]);
+		strbuf_puts(out, i + 1 < lines ? " (inlined)\n" : "\n");
 	}
 }
 
@@ -130,7 +146,7 @@ static int place_of(struct script *script, const struct profile *profile, uint32
 	if (!script->places[frame].len) {
 		size_t at = script->lines.len;
 
-		put_frame(&script->lines, profile, frame);
+		put_frame(script, profile, frame);
 		if (script->lines.failed)
 			return -ENOMEM;
 		script->places[frame] =

@@ -242,7 +242,7 @@ static int read_debug_info(struct reading *r, struct bytes *b)
 		struct jit_row row = {.offset = bytes_u64(b)};
 
 		row.line = bytes_u32(b);
-		bytes_skip(b, 4);
+		row.column = bytes_u32(b);
 		row.file = file = row_file(b, file);
 		if (b->bad) {
 			dump->bad_records++;

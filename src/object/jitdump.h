@@ -26,6 +26,7 @@ struct jit_row {
 	uint64_t offset;  /* from here on, into the function */
 	const char *file; /* in the caller's bytes */
 	uint32_t line;
+	uint32_t column; /* what the format calls a discriminator; 0: not told */
 };
 
 struct jit_code {

@@ -95,7 +95,7 @@ static void row(struct made *made, uint64_t addr, uint32_t line, const char *fil
 {
 	put(made, addr, 8);
 	put(made, line, 4);
-	put(made, 0, 4);
+	put(made, line + 20, 4);
 	put_text(made, file);
 }
 
@@ -154,6 +154,7 @@ static void functions_live_and_die(void **state)
 		assert_int_equal(c[0].row_count, 2);
 		assert_int_equal(dump.rows[c[0].first_row].offset, 4);
 		assert_int_equal(dump.rows[c[0].first_row].line, 7);
+		assert_int_equal(dump.rows[c[0].first_row].column, 27);
 		assert_string_equal(dump.rows[c[0].first_row].file, "a.js");
 		assert_int_equal(dump.rows[c[0].first_row + 1].offset, 0x10);
 		assert_int_equal(c[3].row_count, 0);

@@ -22,6 +22,7 @@ struct code_row {
 	uint64_t offset;
 	uint32_t file; /* string of the table */
 	uint32_t line;
+	uint32_t column; /* 0: unknown */
 };
 
 /* A function that was compiled while the program ran; it lay there in [start_ns, end_ns). */
@@ -65,6 +66,8 @@ struct names_source {
 	const struct profile *profile;
 	/* What became of a module's file, a small number of the caller's; NULL: 0. */
 	uint8_t (*outcome)(void *ctx, uint32_t module);
+	/* The file that the module's lines came from, "": none; NULL: not known. */
+	const char *(*debug_file)(void *ctx, uint32_t module);
 	void *ctx;
 	const struct codes *codes; /* NULL: none */
 };
@@ -96,6 +99,10 @@ int names_frame(struct names *names, struct profile *profile, uint32_t frame);
 
 /* The number that names_source.outcome gave for a module; 0: none, or not known here. */
 uint8_t names_outcome(struct names *names, const struct profile *profile, uint32_t module);
+
+/* What names_source.debug_file gave for a module; "": nothing, or not known here. */
+int names_debug_file(
+	struct names *names, struct profile *profile, uint32_t module, uint32_t *ret_string);
 
 /* The JIT-compiled functions; they stay the names'. */
 struct codes *names_codes(struct names *names);

@@ -23,6 +23,7 @@ struct module_in {
 	uint32_t path;
 	uint8_t build_id[20];
 	uint8_t build_id_bytes, outcome;
+	uint32_t debug_file;
 	uint64_t ino;
 	int32_t pid;
 	uint32_t first_frame, frame_count;
@@ -235,6 +236,7 @@ static int read_lines(
 		line->function = (uint32_t)*last_function;
 		line->file = take_text(names, b);
 		line->line = take_below(b, 1ull << 32);
+		line->column = 0;
 		if (b->bad)
 			return -EBADMSG;
 	}
@@ -319,6 +321,20 @@ static int read_codes(struct names *names, struct bytes *b)
 	return rc < 0 && rc != -ENOMEM ? -EBADMSG : rc < 0 ? rc : b->bad ? -EBADMSG : 0;
 }
 
+/* Files of before end here, and have none of this. */
+static int read_additions(struct names *names, struct bytes *b)
+{
+	if (!bytes_left(b))
+		return 0;
+	for (uint32_t i = 0; i < names->line_count; i++)
+		names->lines[i].column = take_below(b, 1ull << 32);
+	for (uint32_t i = 0; i < names->codes.row_count; i++)
+		names->codes.rows[i].column = take_below(b, 1ull << 32);
+	for (uint32_t i = 0; i < names->module_count; i++)
+		names->modules[i].debug_file = take_text(names, b);
+	return b->bad ? -EBADMSG : 0;
+}
+
 static int read_all(struct names *names)
 {
 	struct bytes b = bytes_of(names->plain.text, names->plain.len);
@@ -330,7 +346,9 @@ static int read_all(struct names *names)
 		rc = read_functions(names, &b);
 	if (rc == 0)
 		rc = read_frames(names, &b);
-	return rc == 0 ? read_codes(names, &b) : rc;
+	if (rc == 0)
+		rc = read_codes(names, &b);
+	return rc == 0 ? read_additions(names, &b) : rc;
 }
 
 static int say(struct error *err, int rc)
@@ -491,6 +509,7 @@ static int line_make(struct names *names, struct profile *profile, uint32_t modu
 	if (rc < 0 || names->no_inlines)
 		return rc;
 	line->line = in->line;
+	line->column = in->column;
 	return text_id(names, profile, in->file, &line->file);
 }
 
@@ -533,6 +552,17 @@ uint8_t names_outcome(struct names *names, const struct profile *profile, uint32
 	uint32_t known = module_known(names, profile, module);
 
 	return known == NOT_KNOWN ? 0 : names->modules[known].outcome;
+}
+
+int names_debug_file(
+	struct names *names, struct profile *profile, uint32_t module, uint32_t *ret_string)
+{
+	uint32_t known = module_known(names, profile, module);
+
+	*ret_string = 0;
+	return known == NOT_KNOWN
+		       ? 0
+		       : text_id(names, profile, names->modules[known].debug_file, ret_string);
 }
 
 struct codes *names_codes(struct names *names)

@@ -1,4 +1,4 @@
-#include "profile/names.h"
+#include "profile/names_internal.h"
 
 #include "tests/unit_test.h"
 
@@ -81,7 +81,8 @@ static void make(struct made *made)
 static void name(struct made *made)
 {
 	struct profile *p = &made->profile;
-	struct line lines[2] = {{.line = 12}, {.line = 40}}, one = {0};
+	struct line lines[2] = {{.line = 12, .column = 7}, {.line = 40, .column = 9}};
+	struct line one = {0};
 
 	lines[0].function = function_of(p, made->prog, 0x1000, "inlined");
 	lines[0].file = lines[1].file = string_of(p, "/src/prog.c");
@@ -104,6 +105,12 @@ static uint8_t outcome_seven(void *ctx, uint32_t module)
 	return (uint8_t)(7 + module);
 }
 
+static const char *debug_file(void *ctx, uint32_t module)
+{
+	(void)ctx;
+	return module == 1 ? "/usr/lib/debug/prog.debug" : "";
+}
+
 static void codes_make(struct codes *codes)
 {
 	struct code code = {.pid = 9,
@@ -112,7 +119,7 @@ static void codes_make(struct codes *codes)
 		.start_ns = 10,
 		.end_ns = 20,
 		.sampled = true};
-	struct code_row row = {.offset = 0, .line = 1};
+	struct code_row row = {.offset = 0, .line = 1, .column = 5};
 
 	assert_int_equal(strings_add(&codes->strings, "first", 5, &code.name), 0);
 	assert_int_equal(strings_add(&codes->strings, "a.js", 4, &row.file), 0);
@@ -132,7 +139,8 @@ static void codes_make(struct codes *codes)
 static void written(struct strbuf *bytes)
 {
 	struct codes codes = {.count = 0};
-	struct names_source source = {.outcome = outcome_seven, .codes = &codes};
+	struct names_source source = {
+		.outcome = outcome_seven, .debug_file = debug_file, .codes = &codes};
 	struct made made;
 
 	make(&made);
@@ -150,6 +158,7 @@ static void names_come_back(void **state)
 	struct names *names;
 	struct made made;
 	const struct line *line;
+	uint32_t text;
 
 	(void)state;
 	written(&bytes);
@@ -170,6 +179,12 @@ static void names_come_back(void **state)
 	line = &made.profile.lines[made.profile.frames[made.frames[0]].first_line];
 	assert_int_equal(line[0].line, 12);
 	assert_int_equal(line[1].line, 40);
+	assert_int_equal(line[0].column, 7);
+	assert_int_equal(line[1].column, 9);
+	assert_int_equal(names_debug_file(names, &made.profile, made.prog, &text), 0);
+	assert_string_equal(profile_text(&made.profile, text), "/usr/lib/debug/prog.debug");
+	assert_int_equal(names_debug_file(names, &made.profile, made.lib, &text), 0);
+	assert_int_equal(text, 0);
 	assert_string_equal(profile_text(&made.profile, line[0].file), "/src/prog.c");
 	assert_string_equal(profile_text(&made.profile,
 				    made.profile.functions[line[0].function].linkage_name),
@@ -180,6 +195,48 @@ static void names_come_back(void **state)
 	names_free(names);
 	profile_done(&made.profile);
 	strbuf_done(&bytes);
+}
+
+/* Files of before have neither columns nor debug files at their end, and read as they did. */
+static void files_of_before_are_read(void **state)
+{
+	enum { LINES = 7, ROWS = 2, MODULES = 5 };
+	static const char start[] = NAMES_MAGIC NAMES_VERSION;
+	struct strbuf bytes = {0}, plain = {0}, old = {0};
+	struct names *names;
+	struct made made;
+	uint32_t text;
+
+	(void)state;
+	written(&bytes);
+	assert_int_equal(names_unpack(bytes.text + sizeof(start) - 1,
+				 bytes.len - (sizeof(start) - 1), &plain),
+		0);
+	plain.len -= LINES + ROWS + MODULES;
+	strbuf_puts(&old, start);
+	assert_int_equal(names_pack(&plain, &old), 0);
+	assert_int_equal(names_read(old.text, old.len, &names, NULL), 0);
+	make(&made);
+	assert_int_equal(names_frame(names, &made.profile, made.frames[0]), 1);
+	assert_string_equal(frame_name(&made.profile, made.frames[0], 1), "main");
+	assert_int_equal(
+		made.profile.lines[made.profile.frames[made.frames[0]].first_line].line, 12);
+	assert_int_equal(
+		made.profile.lines[made.profile.frames[made.frames[0]].first_line].column, 0);
+	assert_int_equal(names_debug_file(names, &made.profile, made.prog, &text), 0);
+	assert_int_equal(text, 0);
+	assert_int_equal(names_codes(names)->count, 2);
+	names_free(names);
+	/* One byte more or less is neither of the two. */
+	plain.len++;
+	strbuf_reset(&old);
+	strbuf_puts(&old, start);
+	assert_int_equal(names_pack(&plain, &old), 0);
+	assert_int_equal(names_read(old.text, old.len, &names, NULL), -EBADMSG);
+	profile_done(&made.profile);
+	strbuf_done(&bytes);
+	strbuf_done(&plain);
+	strbuf_done(&old);
 }
 
 /* Another build of the same path, and the same path in another process, are other modules. */
@@ -233,6 +290,7 @@ static void codes_are_known_by_time(void **state)
 	first = codes_find(codes, 9, 0x1000, 12);
 	assert_int_equal(codes_row(codes, first, 0xf)->line, 1);
 	assert_int_equal(codes_row(codes, first, 0x10)->line, 2);
+	assert_int_equal(codes_row(codes, first, 0xf)->column, 5);
 	assert_string_equal(
 		strings_get(&codes->strings, codes_row(codes, first, 0xff)->file), "a.js");
 	names_free(names);
@@ -301,7 +359,7 @@ static void frames_are_small(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 20000; i++) {
 		uint32_t frame = frame_of(&p, module, 0x1000 + i * 29, true);
-		struct line line = {.line = i / 10 * 7};
+		struct line line = {.line = i / 10 * 7, .column = 1 + random % 60};
 		char text[40];
 
 		random = random * 1103515245 + 12345;
@@ -322,6 +380,7 @@ static void frames_are_small(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(names_come_back),
+	cmocka_unit_test(files_of_before_are_read),
 	cmocka_unit_test(others_get_no_names),
 	cmocka_unit_test(codes_are_known_by_time),
 	cmocka_unit_test(damage_is_refused),

@@ -62,6 +62,17 @@ static void put_code_string(struct writer *w, uint32_t id)
 	names_put(&w->body, string_number(w, w->code_strings, &w->source->codes->strings, id));
 }
 
+/* A text that is no string of a table. */
+static void put_text(struct writer *w, const char *text)
+{
+	if (*text) {
+		w->string_count++;
+		names_put(&w->strings, strlen(text));
+		strbuf_puts(&w->strings, text);
+	}
+	names_put(&w->body, *text ? w->string_count : 0);
+}
+
 /* ---- what goes into the file, and in which order */
 
 static int by_place(uint32_t module_a, uint64_t addr_a, uint32_t module_b, uint64_t addr_b)
@@ -261,6 +272,29 @@ static void put_codes(struct writer *w)
 	}
 }
 
+/*
+ * What a reader that knows nothing of it leaves unread: the columns of the lines of frames and
+ * of rows, in the order in which these stand above, and the modules' debug files.
+ */
+static void put_additions(struct writer *w)
+{
+	const struct codes *codes = w->source->codes;
+
+	for (uint32_t i = 0; i < w->frame_count; i++) {
+		const struct frame *frame = &w->profile->frames[w->frames[i]];
+
+		for (uint32_t k = 0; k < frame->line_count; k++)
+			names_put(&w->body, w->profile->lines[frame->first_line + k].column);
+	}
+	for (uint32_t i = 0; codes && i < codes->count; i++)
+		for (uint32_t k = 0; codes->at[i].sampled && k < codes->at[i].row_count; k++)
+			names_put(&w->body, codes->rows[codes->at[i].first_row + k].column);
+	for (uint32_t i = 0; i < w->module_count; i++)
+		put_text(w, w->source->debug_file
+				    ? w->source->debug_file(w->source->ctx, w->modules[i])
+				    : "");
+}
+
 int names_write(const struct names_source *source, struct strbuf *ret_bytes)
 {
 	cleanup_with(writer_done) struct writer w = {
@@ -275,6 +309,7 @@ int names_write(const struct names_source *source, struct strbuf *ret_bytes)
 	put_functions(&w);
 	put_frames(&w);
 	put_codes(&w);
+	put_additions(&w);
 	names_put(&plain, w.string_count);
 	strbuf_add(&plain, w.strings.text, w.strings.len);
 	strbuf_add(&plain, w.body.text, w.body.len);

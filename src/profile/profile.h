@@ -68,8 +68,9 @@ struct frame {
 
 struct line {
 	uint32_t function;
-	uint32_t file; /* string, 0: unknown */
-	uint32_t line; /* 0: unknown */
+	uint32_t file;	 /* string, 0: unknown */
+	uint32_t line;	 /* 0: unknown */
+	uint32_t column; /* 0: unknown */
 };
 
 struct function {

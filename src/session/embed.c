@@ -26,6 +26,11 @@ const char *cache_dir(char ret_dir[CACHE_DIR_ROOM])
 	return ret_dir;
 }
 
+static const char *debug_file_of(void *ctx, uint32_t module)
+{
+	return symbolizer_debug_file(ctx, module);
+}
+
 static uint8_t outcome_of(void *ctx, uint32_t module)
 {
 	return (uint8_t)symbolizer_outcome(ctx, module);
@@ -34,8 +39,11 @@ static uint8_t outcome_of(void *ctx, uint32_t module)
 int embed_names(struct symbolizer *symbolizer, struct profile *profile,
 	const struct codes *codes, struct perfdata_features *features)
 {
-	struct names_source source = {
-		.profile = profile, .outcome = outcome_of, .ctx = symbolizer, .codes = codes};
+	struct names_source source = {.profile = profile,
+		.outcome = outcome_of,
+		.debug_file = debug_file_of,
+		.ctx = symbolizer,
+		.codes = codes};
 	struct strbuf bytes = {0};
 	int rc = symbolize_all(symbolizer, profile, NULL, NULL);
 

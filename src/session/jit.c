@@ -144,7 +144,8 @@ static int add_rows(struct codes *codes, const struct jitdump *dump, const struc
 	for (uint32_t i = 0; rc == 0 && i < in->row_count; i++) {
 		const struct jit_row *row = &dump->rows[in->first_row + i];
 		uint64_t end = i + 1 < in->row_count ? row[1].offset : in->size;
-		struct code_row out = {.offset = row->offset, .line = row->line};
+		struct code_row out = {
+			.offset = row->offset, .line = row->line, .column = row->column};
 
 		if (!is_wanted(wanted, in->addr + row->offset, in->addr + end))
 			continue;
@@ -204,8 +205,7 @@ static int read_file(int fd, struct strbuf *bytes)
 	return 0;
 }
 
-static int dump_read(
-	struct jit *jit, struct jit_dump *from, const struct profile *sampled)
+static int dump_read(struct jit *jit, struct jit_dump *from, const struct profile *sampled)
 {
 	cleanup_with(strbuf_done) struct strbuf bytes = {0};
 	struct wanted wanted = {.addrs = NULL};
@@ -324,7 +324,7 @@ static int frame_resolve(struct jit *jit, struct profile *profile, const struct 
 	uint64_t offset = frame_lookup_addr(&profile->frames[frame]) - code->key;
 	const struct code_row *row = codes_row(jit->codes, code, offset);
 	struct function function = {.module = module, .addr = code->key, .size = code->size};
-	struct line line = {.line = row ? row->line : 0};
+	struct line line = {.line = row ? row->line : 0, .column = row ? row->column : 0};
 	cleanup_with(strbuf_done) struct strbuf readable = {0};
 	const char *name = strings_get(&jit->codes->strings, code->name);
 	int rc = profile_string(profile, name, &function.linkage_name);

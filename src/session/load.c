@@ -430,18 +430,43 @@ static void quality_from_attr(struct load *load)
 }
 
 /* Of a file that is not here the recorder knows more: it was stripped, say. */
+static const char *why_then(struct load *load, uint32_t module, const char *why)
+{
+	uint8_t then = names_outcome(load->names, &load->out->profile, module);
+
+	return then && then <= MODULE_NO_FILE ? module_outcome_text((enum module_outcome)then)
+					      : why;
+}
+
 static void notes_from_recorder(struct load *load)
 {
 	struct loaded *out = load->out;
 
 	for (uint32_t i = 0; i < out->note_count; i++) {
 		uint32_t module = out->notes[i].module;
-		uint8_t then = names_outcome(load->names, &out->profile, module);
 
-		if (out->notes[i].why && then && then <= MODULE_NO_FILE &&
+		if (out->notes[i].why &&
 			symbolizer_outcome(load->symbolizer, module) == MODULE_FILE_MISSING)
-			out->notes[i].why = module_outcome_text((enum module_outcome)then);
+			out->notes[i].why = why_then(load, module, out->notes[i].why);
 	}
+}
+
+/* The same for the table of all modules, and where their lines came from then. */
+static int namings_from_recorder(struct load *load)
+{
+	struct profile *profile = &load->out->profile;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < load->out->naming_count; i++) {
+		struct module_naming *it = &load->out->namings[i];
+
+		if (symbolizer_outcome(load->symbolizer, it->module) == MODULE_FILE_MISSING)
+			it->why = why_then(load, it->module, it->why);
+		if (!it->debug_file)
+			rc = names_debug_file(
+				load->names, profile, it->module, &it->debug_file);
+	}
+	return rc;
 }
 
 /* What the file brought along, then what is missing. Code that is damaged is done without. */
@@ -506,6 +531,8 @@ static int load_finish(struct load *load)
 			load->symbolizer, &load->out->profile, &load->out->namings);
 	if (rc > 0)
 		load->out->naming_count = (uint32_t)rc;
+	if (rc > 0 && load->names)
+		rc = namings_from_recorder(load);
 	if (rc >= 0)
 		rc = hints_add(&load->out->profile);
 	if (rc >= 0 && (load->options->code || load->options->copy_to))

@@ -331,6 +331,7 @@ static int line_make(struct symbolizer *s, struct profile *profile, uint32_t mod
 
 	if (r >= 0 && step && step->file && step->line) {
 		ret_line->line = step->line;
+		ret_line->column = step->column;
 		r = profile_string(profile, step->file, &ret_line->file);
 	}
 	return r;

@@ -29,7 +29,7 @@ static int label_intern(struct label_table *table, const struct label *wanted,
 	hash = hash_pair(
 		(uint64_t)wanted->kind << 32 | (identity & LABEL_BY_NAME ? wanted->name : 0),
 		(uint64_t)(identity & LABEL_BY_MODULE ? path : 0) << 32 |
-			(wanted->file ^ wanted->line << 8));
+			(wanted->file ^ wanted->line << 8 ^ wanted->column << 24));
 	probe = hash_probe(&table->by_key, hash);
 	while (hash_next(&table->by_key, &probe, &id)) {
 		const struct label *label = &table->labels[id];
@@ -40,7 +40,8 @@ static int label_intern(struct label_table *table, const struct label *wanted,
 		if (label->kind != wanted->kind ||
 			(identity & LABEL_BY_NAME && label->name != wanted->name) ||
 			(identity & LABEL_BY_MODULE && have != path) ||
-			label->file != wanted->file || label->line != wanted->line)
+			label->file != wanted->file || label->line != wanted->line ||
+			label->column != wanted->column)
 			continue;
 		table->labels[id].called |= wanted->called;
 		table->labels[id].inlined |= wanted->inlined;
@@ -83,6 +84,8 @@ static struct label label_of_line(
 			label.file = profile->lines[frame->first_line + i].file;
 			label.line = profile->lines[frame->first_line + i].line;
 		}
+		if (identity & LABEL_BY_COLUMN)
+			label.column = profile->lines[frame->first_line + i].column;
 	}
 	if (!(identity & LABEL_BY_NAME) && label.kind == LABEL_UNKNOWN)
 		label.kind = LABEL_FUNCTION; /* a module is one thing, named or not */

@@ -26,7 +26,8 @@ struct label {
 	uint32_t name;	 /* string, 0: none */
 	uint32_t module; /* PROFILE_NONE: none */
 	uint32_t file,
-		line; /* where it was executing or calling, as LABEL_BY_LINE; 0: unknown */
+		line;	 /* where it was executing or calling, as LABEL_BY_LINE; 0: unknown */
+	uint32_t column; /* as LABEL_BY_COLUMN */
 	bool kernel;
 	bool called; /* seen as a function of its own, not only inlined into others */
 	bool inlined;
@@ -46,6 +47,7 @@ enum label_identity {
 	LABEL_BY_NAME = 1,
 	LABEL_BY_MODULE = 2,
 	LABEL_BY_LINE = 4,
+	LABEL_BY_COLUMN = 8, /* with LABEL_BY_LINE */
 };
 
 /* 0 or -ENOMEM. `identity` is what makes two lines the same thing: LABEL_BY_* bits. */

@@ -31,6 +31,11 @@ struct report_options {
 	 * by self, then total.
 	 */
 	const char *sort;
+	/*
+	 * Each call and each place of execution for itself: file:line:column behind the names
+	 * of a tree, a column of its own in a table.
+	 */
+	bool srcline;
 	bool tree;    /* the call tree from the root, instead of the table */
 	bool modules; /* how well each module is named, instead of the table */
 	/*
@@ -66,7 +71,8 @@ void report_options_init(struct report_options *options);
  * JSON: {"schema": "wick-report/1", "quality": {...}, "selected_samples", "events": [{"event",
  * "unit": "ns" or "events", "weight", "samples", and one of
  *   "functions" or "rows" (--sort): [{name, kind, module, self, total, self_pct, ...}],
- *   "tree": [{id, parent, name, module, self, total, ...}], parents first,
+ *   "tree": [{id, parent, name, module, self, total, ...}], parents first; with `srcline`
+ *   each has {srcline: "file:line:column"},
  *   "callers" or "callees": [{function, module, total, "nodes": as in tree}]}]}; with `modules`
  * "modules" in place of "events": [{module, frames, named, lined, debug_file, from}]
  */

@@ -16,6 +16,7 @@
 #include "view/prose.h"
 #include "view/quality_json.h"
 #include "view/selection.h"
+#include "view/srcline.h"
 #include "view/table_view.h"
 #include "view/tally.h"
 #include "view/tree_view.h"
@@ -77,8 +78,16 @@ static bool is_focus(void *ctx, const struct profile *profile, const struct tree
 static void step_name(void *ctx, const struct profile *profile, const struct tree_step *step,
 	struct strbuf *out)
 {
-	(void)ctx;
+	const struct tree_ctx *it = ctx;
+	const struct frame *frame = &profile->frames[step->frame];
+
 	strbuf_puts(out, frame_name(profile, step->frame, step->line));
+	if (it->report->options->srcline && step->line < frame->line_count) {
+		const struct line *at = &profile->lines[frame->first_line + step->line];
+
+		strbuf_putc(out, SRCLINE_MARK);
+		srcline_add(out, profile_text(profile, at->file), at->line, at->column);
+	}
 	if (step->line + 1u < profile->frames[step->frame].line_count)
 		strbuf_puts(out, " (inlined)");
 }
@@ -201,7 +210,9 @@ static int tree_make(const struct report *report, uint16_t event, uint32_t focus
 		.ctx = &ctx,
 		.keep = keep_sample,
 		.focus = focus != PROFILE_NONE ? is_focus : NULL,
-		.label = report->options->format == REPORT_JSON ? NULL : step_name,
+		.label = report->options->format == REPORT_JSON && !report->options->srcline
+				 ? NULL
+				 : step_name,
 	};
 
 	return tree_build(report->profile, &options, ret_tree);
@@ -453,7 +464,7 @@ static int report_prepare(struct report *report, struct error *err)
 		return error_set(err, -EINVAL,
 			"--tree, --modules, --callers, --callees and --sort exclude each "
 			"other");
-	rc = sort_keys_parse(&report->keys, options->sort, err);
+	rc = sort_keys_parse(&report->keys, options->sort, options->srcline && views == 0, err);
 	if (rc == 0)
 		rc = selection_init(&report->selection, report->profile, options->thread,
 			options->time, err);

@@ -16,6 +16,7 @@
 #include "view/paint.h"
 #include "view/printable.h"
 #include "view/shorten.h"
+#include "view/srcline.h"
 
 #include <errno.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void sort_keys_add(struct sort_keys *keys, enum sort_key key)
 		keys->thread_keys |= thread_keys[key];
 }
 
-int sort_keys_parse(struct sort_keys *keys, const char *text, struct error *err)
+int sort_keys_parse(struct sort_keys *keys, const char *text, bool srcline, struct error *err)
 {
 	*keys = (struct sort_keys){0};
 	if (!text)
@@ -84,6 +85,10 @@ int sort_keys_parse(struct sort_keys *keys, const char *text, struct error *err)
 				"--sort %s: the keys are comm, pid, tid, thread, dso, "
 				"symbol and srcline, separated by commas",
 				text);
+	}
+	if (srcline) {
+		sort_keys_add(keys, SORT_SRCLINE);
+		keys->identity |= LABEL_BY_COLUMN;
 	}
 	return 0;
 }
@@ -181,17 +186,16 @@ static bool is_text(const struct column *column)
 	return column->kind == COLUMN_KEY && column->key != SORT_PID && column->key != SORT_TID;
 }
 
-/* "src/foo.c:12"; "[unknown]" where there is none. */
+/* "src/foo.c:12:5"; "[unknown]" where there is none. */
 static void srcline_show(struct strbuf *out, const struct table_view *view, uint32_t label)
 {
 	const struct label *it = &view->labels->labels[label];
+	struct strbuf text = {0};
 
-	if (!it->file || !it->line) {
-		strbuf_puts(out, "[unknown]");
-		return;
-	}
-	printable_add(out, profile_text(view->profile, it->file), view->options->utf8);
-	strbuf_printf(out, ":%u", it->line);
+	srcline_add(&text, profile_text(view->profile, it->file), it->line, it->column);
+	printable_add(out, text.len ? strbuf_text(&text) : "[unknown]", view->options->utf8);
+	out->failed |= text.failed;
+	strbuf_done(&text);
 }
 
 static void key_cell(struct strbuf *out, const struct table_view *view,
@@ -493,6 +497,8 @@ static void row_json(
 		if (view->keys->identity & LABEL_BY_LINE) {
 			json_string(json, "file", profile_text(view->profile, label->file));
 			json_u64(json, "line", label->line);
+			if (view->keys->identity & LABEL_BY_COLUMN)
+				json_u64(json, "column", label->column);
 		}
 		if (view->keys->identity & LABEL_BY_MODULE) {
 			json_string(json, "module", label_module(view->labels, row->label));

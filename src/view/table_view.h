@@ -28,8 +28,11 @@ struct sort_keys {
 	unsigned identity;    /* LABEL_BY_*; 0: no labels */
 };
 
-/* "comm,dso"; NULL: dso,symbol. -EINVAL with the sentence. */
-int sort_keys_parse(struct sort_keys *keys, const char *text, struct error *err);
+/*
+ * "comm,dso"; NULL: dso,symbol. With `srcline` its column, too, and that to the column of the
+ * source. -EINVAL with the sentence.
+ */
+int sort_keys_parse(struct sort_keys *keys, const char *text, bool srcline, struct error *err);
 
 struct table_view {
 	const struct profile *profile;

@@ -23,6 +23,7 @@
 #include "view/label.h"
 #include "view/paint.h"
 #include "view/printable.h"
+#include "view/srcline.h"
 #include "view/table_view.h"
 
 #include <errno.h>
@@ -148,17 +149,21 @@ static bool in_kernel(const struct tree_view *view, uint32_t node)
 		       view->profile->modules[module].kind == MODULE_KMODULE);
 }
 
-/* tree_name() with the mark that report_write.c has put behind inlined functions taken off
- * again. */
+/* tree_name() with what report_write.c has put behind the name taken off again: the place, and
+ * the mark of inlined functions. */
 static void split_name(const struct tree_view *view, uint32_t node, struct strbuf *ret_name,
-	struct shown_name *ret_shown)
+	struct strbuf *ret_srcline, struct shown_name *ret_shown)
 {
 	static const char mark[] = " (inlined)";
-	const char *text = tree_name(view->tree, node);
+	const char *text = tree_name(view->tree, node), *place;
 	size_t len = strlen(text), mark_len = sizeof(mark) - 1;
 	bool inlined = len > mark_len && strcmp(text + len - mark_len, mark) == 0;
 
-	strbuf_add(ret_name, text, inlined ? len - mark_len : len);
+	len -= inlined ? mark_len : 0;
+	place = view->options->srcline ? memrchr(text, SRCLINE_MARK, len) : NULL;
+	if (place)
+		strbuf_add(ret_srcline, place + 1, (size_t)(text + len - place - 1));
+	strbuf_add(ret_name, text, place ? (size_t)(place - text) : len);
 	*ret_shown = (struct shown_name){strbuf_text(ret_name),
 		in_kernel(view, node) ? "[k] " : "", inlined ? mark : ""};
 }
@@ -169,11 +174,15 @@ static void print_name(struct walk *walk, uint32_t node, unsigned before)
 	const char *module = module_to_say(walk->view, node);
 	unsigned room =
 		options->width > before + NAME_LEAST ? options->width - before : NAME_LEAST;
-	struct strbuf name = {0}, where = {0};
+	struct strbuf name = {0}, where = {0}, srcline = {0};
 	struct shown_name show;
 	size_t taken;
 
-	split_name(walk->view, node, &name, &show);
+	split_name(walk->view, node, &name, &srcline, &show);
+	if (srcline.len) {
+		strbuf_puts(&where, "  ");
+		printable_add(&where, srcline_short(strbuf_text(&srcline)), options->utf8);
+	}
 	if (*module) {
 		strbuf_puts(&where, "  (");
 		printable_add(&where, module, options->utf8);
@@ -191,8 +200,9 @@ static void print_name(struct walk *walk, uint32_t node, unsigned before)
 		fprintf(walk->out, "%s%s%s", paint(options->colour, PAINT_DIM),
 			strbuf_text(&where), paint(options->colour, PAINT_OFF));
 	putc('\n', walk->out);
-	walk->text.failed |= name.failed || where.failed;
+	walk->text.failed |= name.failed || where.failed || srcline.failed;
 	strbuf_done(&name);
+	strbuf_done(&srcline);
 	strbuf_done(&where);
 }
 
@@ -371,6 +381,22 @@ int tree_view_text(const struct tree_view *view, FILE *out)
 	return rc == -ENOSPC ? 0 : rc;
 }
 
+static void node_name_json(const struct tree_view *view, uint32_t node, struct json_out *json)
+{
+	struct strbuf name = {0}, srcline = {0};
+	struct shown_name show;
+
+	if (!view->options->srcline) {
+		json_string(json, "name", tree_name(view->tree, node));
+		return;
+	}
+	split_name(view, node, &name, &srcline, &show);
+	json_string(json, "name", strbuf_text(&name));
+	json_string(json, "srcline", strbuf_text(&srcline));
+	strbuf_done(&name);
+	strbuf_done(&srcline);
+}
+
 void tree_view_json(const struct tree_view *view, struct json_out *json)
 {
 	const struct tree *tree = view->tree;
@@ -387,7 +413,7 @@ void tree_view_json(const struct tree_view *view, struct json_out *json)
 			json_null(json, "parent");
 		else
 			json_u64(json, "parent", node->parent);
-		json_string(json, "name", tree_name(tree, i));
+		node_name_json(view, i, json);
 		json_string(json, "module",
 			node->module == PROFILE_NONE
 				? ""

@@ -1,12 +1,9 @@
-#!/usr/bin/env python3
 """Code that is compiled while the program runs: its stacks, by what its compiler says of them."""
 import os
 import platform
 import re
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from wicktest import Skip, check, main, test  # noqa: E402
+from wicktest import Skip, check, main, test
 
 GENERATIONS = 3
 WHOLE = re.compile(r"^inner_(\d);outer_\1;run;main;")

@@ -50,6 +50,27 @@ def inlined_functions_and_lines_travel(box):
 
 
 @test
+def lines_and_columns_travel(box):
+    path, command = run_copy(box)
+    box.record("--", *command)
+    shown = lambda: (box.wick("report", "--tree", "--srcline").ok().out,  # noqa: E731
+                     box.wick("script", "-F", "+srcline").ok().out,
+                     box.wick("report", "--modules").ok().out)
+    before = shown()
+    if "(inlined)" not in before[1]:
+        raise Skip("this build of wick reads no debug information")
+    check(re.search(r"inner_work  nested\.c:\d+:\d+", before[0]), before[0])
+    check(re.search(r"inlined_work \(inlined\)  nested\.c:\d+:\d+", before[0]), before[0])
+    check(re.search(r"inlined_work\+0x[0-9a-f]+\n  nested\.c:\d+ \(inlined\)\n", before[1]), before[1][:900])
+    check(re.search(r"inner_work\+0x[0-9a-f]+ \(.*program\)\n  nested\.c:\d+\n", before[1]), before[1][:900])
+    os.remove(path)
+    after = shown()
+    check(after[:2] == before[:2], "they read otherwise when the program was removed")
+    check([line for line in after[2].split("\n") if " program " in line] ==
+          [line for line in before[2].split("\n") if " program " in line], before[2], after[2])
+
+
+@test
 def a_program_without_build_id_too(box):
     path, command = run_copy(box, "-Wl,--build-id=none")
     box.record("--", *command)
