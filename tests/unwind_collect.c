@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -187,6 +188,10 @@ static pid_t start(const struct collect_options *options, int *ret_go)
 	if (pid == 0) {
 		char byte;
 
+		if (options->until_full) {
+			setpgid(0, 0);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		}
 		if (read(go[0], &byte, 1) == 1) {
 			if (options->quiet) {
 				int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -247,6 +252,8 @@ static int run(const struct collect_options *options, struct collection *c)
 		for (int i = 0; i < rings.count; i++)
 			if (polls[i].revents & POLLHUP)
 				polls[i].fd = -1;
+		if (options->until_full && c->samples >= c->samples_max)
+			kill(-pid, SIGKILL);
 	}
 	if (!done)
 		waitpid(pid, &status, 0);

@@ -4,11 +4,19 @@
  *
  *     unwind-dwfl [-F HZ] [-s STACK_BYTES] [-n SAMPLES] [-v SHOWN] -- COMMAND...
  *
- * Prints how many stacks are equal, how many differ and how: one is the beginning of the other
- * (who goes on?), theirs lacks one frame of ours, or they part (at which frame). -v shows the
- * first few of each kind. libdwfl falls back to frame pointers where there is no CFI, without a
- * check; so its longer stacks are not always right. Exit status 77: perf events are not allowed
- * here.
+ * The command is ended when there are SAMPLES. Prints how many stacks are equal, and how many
+ * differ: one is the beginning of the other (who goes on?), theirs lacks one frame of ours, or
+ * they part (at which frame). -v shows the first few of each kind. Two kinds of differences are
+ * explained, and counted apart from the rest:
+ *
+ *   by-pointer  where there is no CFI libdwfl follows the frame pointer without a check: past
+ *               the caller of a function that has no frame (ours has one more), or to an
+ *               address where no code is
+ *   gave-up     libdwfl ends where ours goes on: its last frame has no CFI, or (gcc says in an
+ *               epilogue that a register lies where it was popped from) it asked for memory
+ *               below the stack pointer, which the kernel does not copy
+ *
+ * Exit status 77: perf events are not allowed here.
  */
 #include "tests/unwind_collect.h"
 #include "unwind/unwind.h"
@@ -37,6 +45,7 @@ enum verdict {
 struct theirs {
 	Dwfl *dwfl;
 	uint32_t generation, process;
+	uint64_t maps; /* of the files, as they were reported */
 };
 
 struct compare {
@@ -47,8 +56,9 @@ struct compare {
 	uint64_t ours[FRAMES], dwfl[FRAMES];
 	uint8_t hows[FRAMES];
 	uint32_t dwfl_count;
-	uint64_t verdicts[VERDICTS], with_guess, parted_guess, samples;
-	uint64_t ours_root, ours_root_theirs_short;
+	bool below_sp; /* they asked for it */
+	uint64_t verdicts[VERDICTS], with_guess, samples, ours_root;
+	uint64_t by_pointer, gave_up, unexplained, unmapped;
 	unsigned show, shown[VERDICTS];
 	char vdso[64];
 };
@@ -78,13 +88,14 @@ static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 
 static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *arg)
 {
-	const struct compare *c = arg;
+	struct compare *c = arg;
 	uint64_t sp, at;
 
 	(void)dwfl;
 	if (!reg_of(&c->sample->sample.regs_user, 7, &sp))
 		return false;
 	at = addr - sp;
+	c->below_sp |= addr < sp;
 	if (at > c->sample->sample.stack_bytes || c->sample->sample.stack_bytes - at < 8)
 		return false;
 	memcpy(result, (const uint8_t *)c->sample->sample.stack + at, 8);
@@ -155,16 +166,38 @@ static void report_modules(struct compare *c, Dwfl *dwfl, const struct process *
 	}
 }
 
-/* A process's session with the library; made anew when its mappings changed. */
+static uint64_t maps_of(const struct compare *c, const struct process *process)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; process->maps && i < process->maps->count; i++) {
+		const struct mapping *m = &process->maps->at[i];
+
+		if (c->target->dsos[m->dso].key.kind != DSO_ANON)
+			hash = (hash ^ m->start ^ m->pgoff << 20 ^ (uint64_t)m->dso << 50) *
+			       0x9e3779b97f4a7c15u;
+	}
+	return hash;
+}
+
+/* A process's session with the library; made anew when its files' mappings changed. */
 static Dwfl *dwfl_of(struct compare *c, uint32_t process_id)
 {
 	struct theirs *t = &c->theirs[process_id % PROCESSES];
 	const struct process *process = &c->target->processes[process_id];
 
+	uint64_t maps;
+
 	if (t->dwfl && t->process == process_id && t->generation == process->generation)
 		return t->dwfl;
+	maps = maps_of(c, process);
+	if (t->dwfl && t->process == process_id && t->maps == maps) {
+		t->generation = process->generation;
+		return t->dwfl;
+	}
 	if (t->dwfl)
 		dwfl_end(t->dwfl);
+	t->maps = maps;
 	t->dwfl = dwfl_begin(&callbacks);
 	t->process = process_id;
 	t->generation = process->generation;
@@ -192,6 +225,32 @@ static enum verdict verdict_of(const struct compare *c, uint32_t ours, uint32_t 
 	return ours > c->dwfl_count   ? OURS_LONGER
 	       : ours < c->dwfl_count ? THEIRS_LONGER
 				      : EQUAL;
+}
+
+static bool is_guess(const struct compare *c, uint32_t frame)
+{
+	return (c->hows[frame] & UNWIND_HOW_MASK) >= UNWIND_BY_CODE;
+}
+
+static bool is_code(const struct compare *c, uint32_t process, uint64_t addr)
+{
+	const struct mapping *m = target_find(c->target, process, addr);
+
+	return m && (m->prot & PROT_EXEC);
+}
+
+/* Why do they differ? (see above) */
+static void explain(struct compare *c, enum verdict verdict, uint32_t at,
+	const struct unwind_result *r, uint32_t process)
+{
+	if (verdict == THEIRS_DROPS_ONE && (is_guess(c, at) || is_guess(c, at + 1)))
+		c->by_pointer++;
+	else if (verdict == PARTED && is_guess(c, at) && !is_code(c, process, c->dwfl[at]))
+		c->by_pointer++;
+	else if (verdict == OURS_LONGER && at < r->count && (is_guess(c, at) || c->below_sp))
+		c->gave_up++;
+	else if (verdict != EQUAL)
+		c->unexplained++;
 }
 
 static void print_frame(const struct compare *c, uint32_t process, uint64_t pc, unsigned how)
@@ -235,15 +294,20 @@ static void compare_one(void *ctx, const struct wick_record *sample,
 		.stack_bytes = sample->sample.stack_bytes,
 	};
 	struct unwind_result r = {.addrs = c->ours, .hows = c->hows, .cap = FRAMES};
+	uint64_t pc;
 	bool guess;
 	enum verdict verdict;
 	uint32_t at;
 
-	if (!sample->sample.regs_user.abi)
+	/* In the middle of exec and mmap there is no code where the registers point. */
+	if (!reg_of(&sample->sample.regs_user, 8, &pc) || !target_find(target, process, pc)) {
+		c->unmapped++;
 		return;
+	}
 	c->sample = sample;
 	c->target = target;
 	c->dwfl_count = 0;
+	c->below_sp = false;
 	unwind_run(c->unwinder, &in, &r);
 	dwfl_getthread_frames(dwfl_of(c, process), (pid_t)sample->id.tid, frame, c);
 	verdict = verdict_of(c, r.count, &at);
@@ -251,9 +315,8 @@ static void compare_one(void *ctx, const struct wick_record *sample,
 	c->samples++;
 	c->verdicts[verdict]++;
 	c->with_guess += guess;
-	c->parted_guess += guess && verdict == PARTED;
+	explain(c, verdict, at, &r, process);
 	c->ours_root += r.stop == STOP_ROOT;
-	c->ours_root_theirs_short += r.stop == STOP_ROOT && verdict == OURS_LONGER;
 	if (verdict != EQUAL && c->shown[verdict]++ < c->show)
 		show(c, process, names[verdict], &r, at);
 }
@@ -272,8 +335,11 @@ int main(int argc, char **argv)
 {
 	struct unwinder_options options = {
 		.open_module = collected_module_open, .close_module = collected_module_close};
-	struct collect_options collect_options = {
-		.hz = 999, .stack_bytes = 32768, .samples_max = 3000, .quiet = 1};
+	struct collect_options collect_options = {.hz = 999,
+		.stack_bytes = 32768,
+		.samples_max = 3000,
+		.quiet = 1,
+		.until_full = true};
 	static struct compare c;
 	struct collection *collection;
 	struct target target = {0};
@@ -307,10 +373,11 @@ int main(int argc, char **argv)
 	collection_replay(collection, &target, compare_one, &c);
 	printf("compared %" PRIu64 " equal %" PRIu64 " ours-longer %" PRIu64
 	       " theirs-longer %" PRIu64 " theirs-drops-one %" PRIu64 " parted %" PRIu64
-	       " with-guess %" PRIu64 " parted-guess %" PRIu64 " ours-root %" PRIu64 "\n",
+	       " with-guess %" PRIu64 " ours-root %" PRIu64 " by-pointer %" PRIu64
+	       " gave-up %" PRIu64 " unexplained %" PRIu64 " unmapped %" PRIu64 "\n",
 		c.samples, c.verdicts[EQUAL], c.verdicts[OURS_LONGER],
 		c.verdicts[THEIRS_LONGER], c.verdicts[THEIRS_DROPS_ONE], c.verdicts[PARTED],
-		c.with_guess, c.parted_guess, c.ours_root);
+		c.with_guess, c.ours_root, c.by_pointer, c.gave_up, c.unexplained, c.unmapped);
 	unwinder_free(c.unwinder);
 	collection_free(collection);
 	target_done(&target);

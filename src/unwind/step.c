@@ -16,6 +16,7 @@
 #include <errno.h>
 
 enum { BACKWARDS_MAX = 32, SCAN_WORDS = 256, FP_REACH = 8 << 20 };
+enum { RA_IN_REG = CFI_REGS + 1 }; /* in place of the CFA's register */
 
 static void edge_add(struct walk *walk, uint64_t cfa, uint64_t slot, uint64_t value,
 	uint64_t lo, uint64_t hi)
@@ -30,8 +31,11 @@ static bool progress(struct walk *walk, uint64_t cfa, bool signal, unsigned cfa_
 
 	if (cfa > sp)
 		return true;
-	/* A leaf with its return address in a register need not have touched the stack. */
-	if (cfa == sp && walk->arch->link_register && walk->exact)
+	/*
+	 * A leaf with its return address in a register need not have touched the stack; vfork()
+	 * takes it there itself.
+	 */
+	if (cfa == sp && walk->exact && (walk->arch->link_register || cfa_reg == RA_IN_REG))
 		return true;
 	return (signal || cfa_reg != walk->arch->sp) && ++walk->backwards <= BACKWARDS_MAX;
 }
@@ -220,7 +224,9 @@ int step_slow(struct walk *walk, const struct cfi_row *row)
 		regs[arch->sp] = cfa;
 	known |= 1ull << arch->sp;
 	if (!progress(walk, regs[arch->sp], row->signal_frame,
-		    row->cfa.kind == CFI_VAL_EXPR ? CFI_REGS : row->cfa_reg))
+		    row->cfa.kind == CFI_VAL_EXPR	       ? CFI_REGS
+		    : row->regs[arch->ra].kind == CFI_REGISTER ? RA_IN_REG
+							       : row->cfa_reg))
 		return -EBADMSG;
 	slot = cfa + (uint64_t)row->regs[arch->ra].offset;
 	if (row->regs[arch->ra].kind == CFI_OFFSET && stack_at(walk, slot, 8))

@@ -293,6 +293,24 @@ static void registers_lead_to_the_frame(void **state)
 	world_done(&w);
 }
 
+/* vfork() takes its return address from the stack: both processes would return to it. */
+static void return_address_taken_from_the_stack(void **state)
+{
+	static const struct program programs[] = {
+		PROGRAM(CFA_SP(0), 0x09, RA, 5), PROGRAM(RA_UNDEFINED)};
+	struct world w;
+
+	(void)state;
+	world_make(&w, UNWIND_X86_64, programs, 2, NULL);
+	w.regs[PERF_IP] = FN(0) + 30;
+	w.regs[5] = CALLER(1); /* rdi, for both perf and DWARF */
+	ASSERT_STACK(&w, STOP_ROOT, FN(0) + 30, CALLER(1));
+	/* Nobody who called can have done that. */
+	w.regs[5] = CALLER(0);
+	ASSERT_STACK(&w, STOP_BAD_CFI, FN(0) + 30, CALLER(0));
+	world_done(&w);
+}
+
 /* DW_OP_breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus: as linkers write it. */
 static void plt_entries_depend_on_the_address(void **state)
 {
@@ -591,6 +609,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(ends_are_typed),
 	cmocka_unit_test(stacks_that_point_into_themselves),
 	cmocka_unit_test(registers_lead_to_the_frame),
+	cmocka_unit_test(return_address_taken_from_the_stack),
 	cmocka_unit_test(plt_entries_depend_on_the_address),
 	cmocka_unit_test(popped_registers_keep_their_value),
 	cmocka_unit_test(signal_frames_change_the_stack),
