@@ -1,7 +1,7 @@
 /*
  * Writes the page of a made-up profile, for the viewer's tests:
  *
- *     viewer_pages empty|one|small|other|deep|threads|hostile|million FILE.html
+ *     viewer_pages empty|one|small|other|cycles|deep|threads|hostile|million FILE.html
  *
  * small and other are alike but for one function; million has 1,000,000 samples in about
  * 200,000 call paths.
@@ -32,7 +32,7 @@ static uint32_t module_of(struct making *m, enum module_kind kind, const char *p
 	return id;
 }
 
-static void begin(struct making *m)
+static void begin(struct making *m, const char *event)
 {
 	quality_init(&m->profile.quality);
 	m->program = module_of(m, MODULE_FILE, "/usr/bin/server");
@@ -41,7 +41,8 @@ static void begin(struct making *m)
 	m->jit = module_of(m, MODULE_ANON, "[anon]");
 	m->seed = 88172645463325252u;
 	m->time_ns = 5000000000;
-	m->failed |= profile_event(&m->profile, "cpu-clock", true, &m->event) < 0;
+	m->failed |=
+		profile_event(&m->profile, event, strcmp(event, "cycles") != 0, &m->event) < 0;
 }
 
 /* xorshift: the same numbers on each machine. */
@@ -225,7 +226,7 @@ static bool make(struct making *m, const char *what)
 {
 	uint32_t root;
 
-	begin(m);
+	begin(m, strcmp(what, "cycles") ? "cpu-clock" : "cycles");
 	if (!strcmp(what, "one")) {
 		root = step(m, PROFILE_NONE, m->program, "main");
 		add(m, 101, "one", root);
@@ -234,6 +235,8 @@ static bool make(struct making *m, const char *what)
 		make_spans(m);
 	} else if (!strcmp(what, "other")) {
 		make_small(m, "slow", 150);
+	} else if (!strcmp(what, "cycles")) {
+		make_small(m, "slow", 300);
 	} else if (!strcmp(what, "deep")) {
 		make_deep(m);
 	} else if (!strcmp(what, "threads")) {

@@ -1,6 +1,7 @@
 /* wick export: a recording for other programs, the format chosen by the file's name. */
 #include "base/cleanup.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "formats/export.h"
 #include "view/page.h"
 
@@ -109,11 +110,11 @@ static int export_write(const struct exporter *exporter, const struct loaded *lo
 {
 	struct error err = {.text = ""};
 	const char *path = options->output;
-	cleanup_fclose FILE *out = fopen(path, "we");
-	int rc;
+	cleanup_fclose FILE *out = NULL;
+	int rc, status = output_open(path, &options->input.path, 1, true, &out);
 
-	if (!out)
-		return cli_fail("%s: cannot be written: %s", path, strerror(errno));
+	if (status)
+		return status;
 	rc = exporter ? exporter->write(&loaded->profile, out, &err)
 		      : write_page(loaded, options->input.path, out, &err);
 	if (rc < 0)
@@ -148,6 +149,9 @@ static int export_main(int argc, char **argv)
 	if (load.copy_to && !strcmp(options.input.path, "-"))
 		return cli_fail(
 			"-: a copy needs to read the recording twice; put it into a file");
+	status = output_check(options.output, &options.input.path, 1);
+	if (status)
+		return status;
 	status = input_load(&options.input, &load, &loaded);
 	if (!status && !load.copy_to)
 		status = export_write(exporter, &loaded, &options);

@@ -1,6 +1,7 @@
 /* wick view: the interactive page of a recording, or of two that are compared. */
 #include "base/cleanup.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "cli/serve.h"
 #include "config.h"
 #include "view/page.h"
@@ -110,6 +111,7 @@ const struct cli_command cli_view = {
 struct recordings {
 	struct loaded loaded[2];
 	struct page_recording at[2];
+	const char *paths[2];
 	uint32_t count;
 };
 
@@ -130,13 +132,14 @@ static const char *base_name(const char *path)
 static int load_all(
 	const struct options *options, int operands, char **argv, struct recordings *recordings)
 {
-	const char *paths[2] = {options->input.path, NULL};
-	int first = paths[0] ? 1 : 0, count = first + operands;
+	const char **paths = recordings->paths;
+	int first = options->input.path ? 1 : 0, count = first + operands;
 
 	if (count > 2) {
 		cli_say("two recordings at most; see `wick view --help`");
 		return EXIT_USAGE;
 	}
+	paths[0] = options->input.path;
 	for (int i = 0; i < operands; i++)
 		paths[first + i] = argv[1 + i];
 	if (!count)
@@ -157,14 +160,15 @@ static int load_all(
 	return 0;
 }
 
-static int write_page(const struct recordings *recordings, const char *path)
+/* Of a page whose name we made the old one is no loss. */
+static int write_page(const struct recordings *recordings, const char *path, bool made)
 {
 	struct error err = {.text = ""};
-	cleanup_fclose FILE *out = fopen(path, "we");
-	int rc;
+	cleanup_fclose FILE *out = NULL;
+	int rc, status = output_open(path, recordings->paths, recordings->count, !made, &out);
 
-	if (!out)
-		return cli_fail("%s: cannot be written: %s", path, strerror(errno));
+	if (status)
+		return status;
 	rc = page_write(recordings->at, recordings->count, out, &err);
 	return rc < 0 ? cli_fail("%s: %s", path, err.text[0] ? err.text : strerror(-rc)) : 0;
 }
@@ -260,7 +264,7 @@ static int view_main(int argc, char **argv)
 			return cli_fail("out of memory");
 		options.output = made;
 	}
-	status = write_page(&recordings, options.output);
+	status = write_page(&recordings, options.output, made != NULL);
 	if (status)
 		return status;
 	cli_say("%s is written; open it in a browser", options.output);

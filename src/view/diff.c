@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "view/label.h"
 #include "view/paint.h"
+#include "view/printable.h"
 #include "view/table_view.h"
 #include "view/tally.h"
 
@@ -171,6 +172,44 @@ static void show(const struct diff *diff, const struct diff_options *options, FI
 		fprintf(out, "nothing changed by %g %% of all or more\n", options->min_percent);
 }
 
+static const char *event_of(const struct profile *profile)
+{
+	return profile->event_count ? profile_text(profile, profile->events[0].name)
+				    : "samples";
+}
+
+static void show_name(const char *name, const struct diff_options *options, FILE *out)
+{
+	struct strbuf text = {0};
+
+	printable_add(&text, name, options->utf8);
+	fputs(strbuf_text(&text), out);
+	strbuf_done(&text);
+}
+
+/* Different events count different things: their shares can be compared, with care. */
+static void show_events(const struct profile *before, const struct profile *after,
+	const struct diff_options *options, FILE *out)
+{
+	const char *colour = paint(options->colour, PAINT_RED);
+
+	if (strcmp(event_of(before), event_of(after)) != 0) {
+		fprintf(out, "%s!! BEFORE has ", colour);
+		show_name(event_of(before), options, out);
+		fputs(", AFTER has ", out);
+		show_name(event_of(after), options, out);
+		fprintf(out, ": shares of different things are compared%s\n",
+			paint_off(options->colour, colour));
+	}
+	if (before->event_count > 1 || after->event_count > 1) {
+		fputs("only the first event of each is compared: ", out);
+		show_name(event_of(before), options, out);
+		fputs(" and ", out);
+		show_name(event_of(after), options, out);
+		fputc('\n', out);
+	}
+}
+
 int diff_write(const struct profile *before, const struct profile *after,
 	const struct diff_options *options, FILE *out, struct error *err)
 {
@@ -183,6 +222,7 @@ int diff_write(const struct profile *before, const struct profile *after,
 		return error_set(err, rc, "out of memory while comparing");
 	if (diff.count > 1)
 		qsort(diff.rows, diff.count, sizeof(*diff.rows), by_change);
+	show_events(before, after, options, out);
 	show(&diff, options, out);
 	return 0;
 }

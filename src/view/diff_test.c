@@ -87,7 +87,45 @@ static void the_limit_and_no_change_are_said(void **state)
 	free(text);
 }
 
+/* Cycles and time are not the same: that is said first. */
+static void different_events_are_said(void **state)
+{
+	struct profile before = {0}, after = {0};
+	uint32_t event;
+	char *text;
+
+	(void)state;
+	quality_init(&before.quality);
+	quality_init(&after.quality);
+	assert_int_equal(profile_event(&before, "cycles:u", false, &event), 0);
+	add(&before, "/bin/prog", "main", 100);
+	add(&after, "/bin/prog", "main", 100);
+	text = compared(&before, &after, 0);
+	assert_true(
+		!strncmp(text, "!! BEFORE has cycles:u, AFTER has cpu-clock: shares of", 54));
+	assert_non_null(strstr(text, "only the first event of each is compared"));
+	free(text);
+}
+
+static void equal_events_need_no_words(void **state)
+{
+	struct profile before = {0}, after = {0};
+	char *text;
+
+	(void)state;
+	quality_init(&before.quality);
+	quality_init(&after.quality);
+	add(&before, "/bin/prog", "main", 100);
+	add(&after, "/bin/prog", "main", 100);
+	text = compared(&before, &after, 0);
+	assert_null(strstr(text, "compared"));
+	assert_null(strstr(text, "!!"));
+	free(text);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(different_events_are_said),
+	cmocka_unit_test(equal_events_need_no_words),
 	cmocka_unit_test(shares_are_compared),
 	cmocka_unit_test(the_limit_and_no_change_are_said),
 };

@@ -99,4 +99,29 @@ def http_serves_this_machine_only(box):
     check(done.status == 2 and "-o" in done.err, done.err)
 
 
+@test
+def the_recording_is_never_written_over(box):
+    box.record("--", box.build("shares.c"), "0.2", "80", "20")
+    before = open(box.path("perf.data"), "rb").read()
+    os.link(box.path("perf.data"), box.path("other.svg"))
+    for words in (["view", "-o", "perf.data"], ["export", "-o", "perf.data"],
+                  ["export", "-o", "./perf.data"], ["export", "-o", "other.svg"],
+                  ["view", "perf.data", "perf.data", "-o", "other.svg"]):
+        done = box.wick(*words)
+        check(done.status == 1 and "is the recording itself" in done.err, words, done.err)
+        check(done.err.count("\n") == 1, done.err)
+    os.unlink(box.path("other.svg"))
+    os.rename(box.path("perf.data"), box.path("x.data.old"))
+    box.write("x.data", "mine")
+    done = box.wick("export", "-i", "x.data.old", "-o", "x.data")
+    check(done.status == 1 and "which is the recording" in done.err, done.err)
+    check(open(box.path("x.data.old"), "rb").read() == before, "the recording is another")
+    check(open(box.path("x.data")).read() == "mine", "a file was written over")
+    box.write("x.svg", "mine")
+    box.wick("export", "-i", "x.data.old", "-o", "x.svg").ok()
+    check(open(box.path("x.svg.old")).read() == "mine", "an old file was not kept")
+    box.wick("view", "-i", "x.data.old", "-o", "x.svg").ok()
+    check("<svg" in open(box.path("x.svg.old")).read(), "an old file was not kept")
+
+
 main()

@@ -66,6 +66,7 @@ def write_pages(folder):
     for name in WANTED:
         subprocess.run([PAGES, name, os.path.join(folder, name + ".html")], check=True)
     subprocess.run([PAGES, "small", "other", os.path.join(folder, "compared.html")], check=True)
+    subprocess.run([PAGES, "small", "cycles", os.path.join(folder, "events.html")], check=True)
     size = os.path.getsize(os.path.join(folder, "million.html"))
     return size <= ENOUGH_BYTES, "%d bytes" % size
 

@@ -169,9 +169,14 @@ export function App({ model: m }: { model: Model }) {
     <main>
       <header>
         <h1><span class="logo" aria-hidden="true" /> {compared ? 'What changed' : 'Where the time went'}</h1>
-        <p class="about" dir="ltr">{[files, m.sources[0].host, `${m.sources[0].event}`, `${m.sources.map((x) => count(x.samples)).join(' → ')} samples`].filter(Boolean).join(' · ')}</p>
+        <p class="about" dir="ltr">{[files, m.sources[0].host, [...new Set(m.sources.map((source) => source.event))].join(' → '), `${m.sources.map((x) => count(x.samples)).join(' → ')} samples`].filter(Boolean).join(' · ')}</p>
         <button type="button" class="theme" onClick={() => set({ theme: dark ? 'light' : 'dark' })}>{dark ? 'light' : 'dark'}</button>
       </header>
+      {compared && m.sources[0].event !== m.sources[1].event && (
+        <p class="note alarm" role="alert">
+          Before is <b dir="ltr">{m.sources[0].event}</b>, after is <b dir="ltr">{m.sources[1].event}</b>: shares of different things are compared.
+        </p>
+      )}
       <Quality model={m} />
       {m.events.length > 1 && (
         <p class="events">

@@ -358,6 +358,15 @@ for (const theme of ['light', 'dark']) {
   })
 }
 
+test('two recordings of different events: said first', async () => {
+  const page = await open('events')
+  await says(page, '[role=alert]', (words) => words.includes('Before is cpu-clock, after is cycles'), 'the alarm:')
+  await close(page)
+  const same = await open('compared')
+  check(!(await same.$('[role=alert]')), 'an alarm about nothing')
+  await close(same)
+})
+
 console.log(`1..${tests.length}`)
 let failed = 0
 for (const [i, { name, run }] of tests.entries()) {
