@@ -59,7 +59,7 @@ class Bench:
         """Runs to the end: (wall s, CPU s, peak MiB, stderr)."""
         done = subprocess.run([self.measure, self.path("measured")] + command, cwd=self.folder,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True)
+                              stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode != 0:
             sys.exit("bench: %s failed:\n%s" % (" ".join(command), done.stderr))
         with open(self.path("measured")) as file:
@@ -258,11 +258,12 @@ def versions():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--runs", type=int)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--rivals", action="store_true")
     options = parser.parse_args()
+    options.runs = options.runs or (5 if options.rivals else 7)
     if options.rivals:
         import rivals
         with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:

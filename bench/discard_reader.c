@@ -1,9 +1,12 @@
 /*
- * The floor under every recorder: opens the same events as wick (frame-pointer chains, one
- * event a CPU, inherited), reads the rings, and throws the records away after it has counted
- * them.
+ * The floor under every recorder: opens the same events as wick (one event a CPU, inherited;
+ * frame-pointer chains, or with -s what wick asks for by default: user registers and so many
+ * bytes of the stack, and the kernel's part of the chain only), reads the rings, and throws the
+ * records away after it has counted them.
  *
- * usage: discard_reader [-F HZ] [-m PAGES] -- COMMAND ARG...
+ * usage: discard_reader [-F HZ] [-m PAGES] [-s STACK_BYTES] -- COMMAND ARG...
+ *
+ * The registers are those of x86-64 and AArch64 that an unwinder needs.
  *
  * Says "N samples, N lost" on stderr at the end. It stands alone, so that it stays the measure
  * when the library changes.
@@ -21,7 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST_CPUS 1024
+#define MOST_CPUS   1024
+#define WAKE_STACKS 32
 
 struct ring {
 	int fd;
@@ -33,13 +37,23 @@ struct counts {
 	uint64_t samples, lost;
 };
 
-static int event_open(pid_t pid, int cpu, unsigned long hz)
+struct asked {
+	unsigned long hz, pages, stack_bytes;
+};
+
+#if defined(__aarch64__)
+#define REGISTERS 0x1ffffffffull
+#else
+#define REGISTERS 0xff0fffull
+#endif
+
+static int event_open(pid_t pid, int cpu, const struct asked *asked)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = hz,
+		.sample_freq = asked->hz,
 		.freq = 1,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
@@ -59,18 +73,25 @@ static int event_open(pid_t pid, int cpu, unsigned long hz)
 	};
 
 	attr.wakeup_watermark = 128 << 10;
+	if (asked->stack_bytes) {
+		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr.exclude_callchain_user = 1;
+		attr.sample_regs_user = REGISTERS;
+		attr.sample_stack_user = (uint32_t)asked->stack_bytes;
+		attr.wakeup_watermark = (uint32_t)(asked->stack_bytes * WAKE_STACKS);
+	}
 	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int ring_open(struct ring *ring, pid_t pid, int cpu, unsigned long hz, uint64_t pages)
+static int ring_open(struct ring *ring, pid_t pid, int cpu, const struct asked *asked)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *map;
 
-	ring->fd = event_open(pid, cpu, hz);
+	ring->fd = event_open(pid, cpu, asked);
 	if (ring->fd < 0)
 		return -errno;
-	ring->size = pages * page;
+	ring->size = asked->pages * page;
 	map = mmap(NULL, ring->size + page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
@@ -149,22 +170,24 @@ int main(int argc, char **argv)
 	static struct ring rings[MOST_CPUS];
 	static struct pollfd polls[MOST_CPUS];
 	struct counts counts = {0, 0};
-	unsigned long hz = 999, pages = 128;
+	struct asked asked = {.hz = 999, .pages = 128};
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN), go, option, status, rc;
 	pid_t pid;
 
-	while ((option = getopt(argc, argv, "+F:m:")) != -1) {
+	while ((option = getopt(argc, argv, "+F:m:s:")) != -1) {
 		if (option == 'F')
-			hz = strtoul(optarg, NULL, 10);
+			asked.hz = strtoul(optarg, NULL, 10);
 		else if (option == 'm')
-			pages = strtoul(optarg, NULL, 10);
+			asked.pages = strtoul(optarg, NULL, 10);
+		else if (option == 's')
+			asked.stack_bytes = strtoul(optarg, NULL, 10);
 		else
 			return 2;
 	}
 	if (optind >= argc || cpus > MOST_CPUS || (pid = command_start(argv + optind, &go)) < 0)
 		return 2;
 	for (int i = 0; i < cpus; i++) {
-		rc = ring_open(&rings[i], pid, i, hz, pages);
+		rc = ring_open(&rings[i], pid, i, &asked);
 		if (rc < 0) {
 			fprintf(stderr, "discard_reader: cpu %d: %s\n", i, strerror(-rc));
 			return 1;

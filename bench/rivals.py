@@ -3,7 +3,9 @@
 They come from Debian sid, which debootstrap puts into a cache folder once. Only the files are used:
 the programs run outside, through sid's own loader and libraries, so that all record the same
 target with the same libc, in the same name spaces, and nothing has to be mounted while measuring.
-Every run gives all numbers of its row at once; the recorders alternate.
+Every run gives all numbers of its row at once; the recorders alternate. Two readers throw records
+away: one has what --call-graph fp records, the other what wick records by default, with registers
+and stack copies. What reading the files takes is a table of its own: reading.py.
 """
 import contextlib
 import glob
@@ -18,8 +20,10 @@ import subprocess
 import sys
 
 import bench as base
+import reading
 
 PACKAGES = "linux-perf,binutils,samply"
+STACKS = ["-s", "24576", "-m", "2048"]  # what wick copies, into rings as large
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
@@ -141,6 +145,7 @@ def recorders(bench, sid):
 
     wick = [base.WICK, "record", "-q", "-F", base.HZ]
     add("wick", wick, ".data", count_wick)
+    add("wick --no-embed", wick + ["--no-embed"], ".data", count_wick)
     add("wick --call-graph fp --no-embed", wick + ["--call-graph", "fp", "--no-embed"], ".data",
         count_wick)
     for perf in perfs:
@@ -151,8 +156,9 @@ def recorders(bench, sid):
     samply = sid.command("samply")
     add(said(samply + ["--version"]), samply + ["record", "--save-only", "-r", base.HZ],
         ".json.gz", count_samply)
-    found.append(Recorder("discarding reader", [bench.discard, "-F", base.HZ], None,
-                          lambda stderr: int(re.search(r"(\d+) samples", stderr).group(1))))
+    for name, flags in (("discarding reader, fp chains", []), ("discarding reader, 24 KiB stacks", STACKS)):
+        found.append(Recorder(name, [bench.discard, "-F", base.HZ] + flags, None,
+                              lambda stderr: int(re.search(r"(\d+) samples", stderr).group(1))))
     return found
 
 
@@ -198,3 +204,5 @@ def compare(options, folder):
     alone = (base.median(results["alone"], 1), base.median(results["alone"], 0))
     true = {name: base.median(true[name], 0) for name in true}
     base.show(list(rows(every, results, alone, true)), options.markdown)
+    print()
+    reading.compare(bench, sid, options)
