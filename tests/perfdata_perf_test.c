@@ -3,7 +3,7 @@
  * has (two events with ids, side-band, samples in rounds, all the features, the sections of our
  * own) goes through `perf report`, `perf script`, `perf evlist -v`, `perf buildid-list` and
  * `perf report --header-only`. Nothing may come on their stderr, and what they print is
- * compared.
+ * compared. So does what a recorder leaves that is killed behind any of its writes.
  *
  * Skips aloud (exit 77) where there is no perf.
  */
@@ -15,9 +15,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { SKIP = 77, SAMPLES = 5000, PID = 4242 };
 
@@ -166,6 +170,9 @@ static void restore_header(const char *path, const char header[104])
 	}
 }
 
+/* In a child that is traced: the tracer takes over at the last checkpoint. */
+static bool stop_at_last;
+
 static int write_checkpoint(struct perfdata_writer *writer, const char *path, int samples,
 	const struct kind *kind, struct error *err)
 {
@@ -176,6 +183,8 @@ static int write_checkpoint(struct perfdata_writer *writer, const char *path, in
 
 	features.last_sample_ns = 1000 + (uint64_t)samples * 1000;
 	features.names_bytes = 0;
+	if (stop_at_last && samples == SAMPLES)
+		raise(SIGSTOP);
 	if (rc == 0)
 		rc = perfdata_checkpoint(writer, &features, err);
 	if (rc == 0 && kind->between && samples == SAMPLES)
@@ -260,6 +269,20 @@ static void expect(const char *args, const char *text, unsigned times)
 		strbuf_text(&complaints));
 }
 
+/* One of two numbers of samples, without a complaint. */
+static void expect_samples(unsigned few, unsigned many)
+{
+	cleanup_with(strbuf_done) struct strbuf out = {0}, complaints = {0};
+	int status = run_perf("script -i perf.data -F comm,ip", &out, &complaints);
+	unsigned n = count_text(strbuf_text(&out), "wicktest");
+
+	if (status == 0 && !complaints.len && (n == few || n == many))
+		return;
+	failures++;
+	printf("FAIL perf script: exit %d, %u samples; stderr: %s\n", status, n,
+		strbuf_text(&complaints));
+}
+
 static void expect_header(void)
 {
 	static const char *const header[] = {"# hostname : testhost", "# os release : 6.1.0",
@@ -287,6 +310,80 @@ static void expect_records(const struct kind *kind, unsigned samples)
 		return; /* perf 6.1's buildid-list fails at its own compressed pipes */
 	expect("buildid-list -i perf.data",
 		"deadbeef00000000000000000000000000000000 /no/such/bin", 1);
+}
+
+/* ---- killed between any two writes */
+
+/* A child that writes the file, and stops before its last checkpoint. */
+static void write_traced(const char *path, int level)
+{
+	const struct kind kind = {.level = level, .checkpoint_every = 500, .killed = true};
+	struct error err;
+
+	stop_at_last = true;
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(SKIP);
+	_exit(write_file(path, &kind, &err) < 0);
+}
+
+/* Lets it make `most` writes and kills it then. How many it made before it ended, -1: no
+ * ptrace. */
+static int run_traced(const char *path, int level, int most)
+{
+	int status, made = 0;
+	bool inside = false;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		write_traced(path, level);
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+		return -1;
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	while (made < most && ptrace(PTRACE_SYSCALL, pid, NULL, NULL) == 0 &&
+		waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		struct __ptrace_syscall_info info = {.op = PTRACE_SYSCALL_INFO_NONE};
+
+		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
+			continue;
+		ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			inside = info.entry.nr == SYS_pwrite64;
+		else if (info.op == PTRACE_SYSCALL_INFO_EXIT && inside)
+			made++;
+	}
+	if (WIFSTOPPED(status)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	return made;
+}
+
+/* What is there up to then is read, by perf and by us, wherever the kill came. */
+static void check_killed(const char *path, int level)
+{
+	unsigned before = failures;
+	int most = 0, made;
+
+	do {
+		struct perfdata_reader *reader = NULL;
+		struct error err = {.text = ""};
+
+		made = run_traced(path, level, most);
+		if (made < 0) {
+			printf("killed between writes: not checked, ptrace is not allowed\n");
+			break;
+		}
+		/* All of the last checkpoint's samples, or those up to the one before. */
+		expect_samples(SAMPLES - 500, SAMPLES);
+		if (perfdata_open(path, &reader, &err) < 0) {
+			printf("FAIL killed behind write %d: %s\n", made, err.text);
+			failures++;
+		}
+		perfdata_close(reader);
+		unlink(path);
+	} while (made == most++);
+	printf("killed behind each of %d writes%s: %s\n", made, level ? ", compressed" : "",
+		failures == before ? "read by perf" : "FAILED");
 }
 
 /* Writes into a FIFO that `cat` empties into the file. */
@@ -355,6 +452,10 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/perf.data", dir);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		check_kind(path, &kinds[i]);
+	check_killed(path, 0);
+#if HAVE_ZSTD
+	check_killed(path, 3);
+#endif
 	rmdir(dir);
 	printf("%s%u failed\n", strbuf_text(&version), failures);
 	return failures != 0;

@@ -14,9 +14,11 @@
  *                    |<------------------- data.size ------------------------->|
  *
  * The second filler and its trailer are written first, then the size of the first filler is
- * set, then the header. Between these two the old data ends with a record that is too long,
- * which readers take for the end that it is. A section that has not changed is not written
- * again: the new table points into the old trailer.
+ * set, then the header. Between these two the old data would end with a record that is too
+ * long, at which perf gives up. So the header first goes back to where the filler begins: for
+ * that moment the file ends there and has no features. (Compressed data cannot do without:
+ * there the record that is too long stays, and perf takes it for the end.) A section that has
+ * not changed is not written again: the new table points into the old trailer.
  */
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -54,6 +56,20 @@ static int close_filler(struct perfdata_writer *writer, uint64_t trailer_bytes)
 	return fd_pwrite_all(writer->fd, &filler, sizeof(filler), (off_t)writer->filler_at);
 }
 
+/* The header names new data; each of these writes leaves a file that can be read. */
+static int publish(struct perfdata_writer *writer, uint64_t data_bytes, const uint64_t bits[4])
+{
+	static const uint64_t no_features[4];
+	int rc = 0;
+
+	if (writer->filler_at && !writer->packer)
+		rc = writer_header(
+			writer, writer->filler_at - writer->data_offset, no_features);
+	if (rc == 0 && writer->filler_at)
+		rc = close_filler(writer, writer->trailer_bytes);
+	return rc < 0 ? rc : writer_header(writer, data_bytes, bits);
+}
+
 static int checkpoint(struct perfdata_writer *writer, const struct perfdata_features *features)
 {
 	const struct perf_event_header filler = {
@@ -74,10 +90,8 @@ static int checkpoint(struct perfdata_writer *writer, const struct perfdata_feat
 	}
 	if (rc == 0)
 		rc = fd_pwrite_all(writer->fd, out.text, out.len, (off_t)at);
-	if (rc == 0 && writer->filler_at)
-		rc = close_filler(writer, writer->trailer_bytes);
 	if (rc == 0)
-		rc = writer_header(writer, writer->data_bytes + FILLER_BYTES, bits);
+		rc = publish(writer, writer->data_bytes + FILLER_BYTES, bits);
 	if (rc < 0) {
 		section_cache_done(&writer->sections);
 		return rc;
@@ -154,9 +168,7 @@ static int write_trailer(
 		memset(bits, 0, sizeof(bits)); /* the records are there all the same */
 	}
 	end += bytes;
-	header_rc = writer->filler_at ? close_filler(writer, writer->trailer_bytes) : 0;
-	if (header_rc == 0)
-		header_rc = writer_header(writer, writer->data_bytes, bits);
+	header_rc = publish(writer, writer->data_bytes, bits);
 	/* The reserve goes back. */
 	if (ftruncate(writer->fd, (off_t)end) < 0 && header_rc == 0)
 		header_rc = -errno;

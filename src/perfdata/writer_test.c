@@ -274,6 +274,8 @@ static void what_was_checked_survives_a_kill(int level)
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		n = count(path, true, true);
+		if (n < 0 && !level) /* while the header changes there are no features */
+			n = count(path, false, true);
 		assert_true(n >= 0 && (uint64_t)n >= *checked);
 	}
 	munmap(checked, 4096);
