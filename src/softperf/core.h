@@ -80,7 +80,8 @@ struct core_pmu *core_pmu_by_type(struct core *core, uint32_t type);
 
 /* ---- events */
 
-enum core_state { CORE_EXIT = -2, CORE_OFF = 0, CORE_INACTIVE, CORE_ACTIVE };
+/* CORE_ERROR: pinned, and there was no counter for it */
+enum core_state { CORE_EXIT = -2, CORE_ERROR, CORE_OFF, CORE_INACTIVE, CORE_ACTIVE };
 
 struct core_task {
 	int32_t pid, tid, ppid, ptid;

@@ -317,6 +317,8 @@ int64_t core_read(struct core *core, int fd, void *buf, size_t size)
 
 	if (!event)
 		return -EBADF;
+	if (event->state == CORE_ERROR)
+		return 0;
 	format = event->attr.read_format;
 	core_read_values(event, true, words, &read);
 	out[n++] = format & PERF_FORMAT_GROUP ? read.n : words[0];

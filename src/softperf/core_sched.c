@@ -101,6 +101,11 @@ static void group_out(struct core_event *leader)
 	event_out(leader);
 }
 
+static bool is_pinned(const struct core_event *leader)
+{
+	return leader->attr.flags & ATTR_PINNED;
+}
+
 static bool group_is_software(const struct core_event *leader)
 {
 	for (const struct core_event *e = leader; e; e = e->next_sibling)
@@ -109,21 +114,30 @@ static bool group_is_software(const struct core_event *leader)
 	return true;
 }
 
+/* No counter: what is pinned never gets one by turns, the others wait for theirs. */
+static void group_waits(struct core_event *leader)
+{
+	group_out(leader);
+	if (is_pinned(leader))
+		set_state(leader, CORE_ERROR);
+	else
+		leader->ctx->rotate = true;
+}
+
 /* All or nothing. */
 static void group_in(struct core_event *leader, int cpu)
 {
 	if (leader->state != CORE_INACTIVE || (leader->cpu >= 0 && leader->cpu != cpu))
 		return;
-	if (leader->ctx->rotate && !group_is_software(leader))
+	if (leader->ctx->rotate && !group_is_software(leader) && !is_pinned(leader))
 		return;
 	if (event_in(leader, cpu) < 0) {
-		leader->ctx->rotate = true;
+		group_waits(leader);
 		return;
 	}
 	for (struct core_event *s = leader->next_sibling; s; s = s->next_sibling)
 		if (s->state == CORE_INACTIVE && event_in(s, cpu) < 0) {
-			leader->ctx->rotate = true;
-			group_out(leader);
+			group_waits(leader);
 			return;
 		}
 }
@@ -131,10 +145,8 @@ static void group_in(struct core_event *leader, int cpu)
 /* One more of a group that counts: without a counter for it the whole group waits. */
 static void sibling_in(struct core_event *event, int cpu)
 {
-	if (event->leader->state != CORE_ACTIVE || event_in(event, cpu) >= 0)
-		return;
-	event->ctx->rotate = true;
-	group_out(event->leader);
+	if (event->leader->state == CORE_ACTIVE && event_in(event, cpu) < 0)
+		group_waits(event->leader);
 }
 
 void core_context_in(struct core *core, struct core_context *ctx, int cpu)
@@ -143,7 +155,10 @@ void core_context_in(struct core *core, struct core_context *ctx, int cpu)
 	ctx->cpu = cpu;
 	ctx->rotate = false;
 	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
-		if (event->leader == event)
+		if (event->leader == event && is_pinned(event))
+			group_in(event, cpu);
+	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
+		if (event->leader == event && !is_pinned(event))
 			group_in(event, cpu);
 }
 
@@ -233,7 +248,7 @@ void core_context_remove(struct core_event *event)
 
 void core_event_enable(struct core_event *event)
 {
-	if (event->state != CORE_OFF || !event->ctx)
+	if ((event->state != CORE_OFF && event->state != CORE_ERROR) || !event->ctx)
 		return;
 	set_state(event, CORE_INACTIVE);
 	if (event->ctx->cpu < 0)

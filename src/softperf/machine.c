@@ -34,7 +34,9 @@ static void attr_fill(const struct machine *machine, struct perf_event_attr *att
 			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->flags |= ATTR_DISABLED | ATTR_WATERMARK | ATTR_USE_CLOCKID | ATTR_SAMPLE_ID_ALL;
 	attr->flags |= first ? SIDEBAND : 0;
-	attr->flags |= machine->record_pid ? ATTR_INHERIT : ATTR_EXCLUDE_IDLE;
+	attr->flags |= machine->record_pid		  ? ATTR_INHERIT
+		       : attr->type == PERF_TYPE_SOFTWARE ? ATTR_EXCLUDE_IDLE
+							  : 0; /* no PMU of ours can */
 	attr->flags |= machine->on_exec ? ATTR_ENABLE_ON_EXEC : 0;
 	attr->flags |= machine->overwrite ? ATTR_WRITE_BACKWARD : 0;
 	if (machine->memory.copy_bytes) {

@@ -36,6 +36,8 @@ struct side {
 	/* The caller, on CPU 0, in user mode: touches `n` new pages (100 at most). */
 	void (*fault)(struct side *side, uint32_t n);
 	void (*spin)(struct side *side, uint64_t ns);
+	/* The same time in a system call, or in several with little between them. */
+	void (*in_kernel)(struct side *side, uint64_t ns);
 	/* A child that lives until child_end(), at once on the CPU; touches `n` pages. */
 	void (*child)(struct side *side, uint32_t n);
 	void (*child_begin)(struct side *side); /* one that waits: SIDE_CHILD */

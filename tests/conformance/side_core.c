@@ -118,6 +118,16 @@ static void c_spin(struct side *side, uint64_t ns)
 	core_advance(state_of(side)->core, ns);
 }
 
+static void c_in_kernel(struct side *side, uint64_t ns)
+{
+	struct state *state = state_of(side);
+	struct core_frame frame = {.kernel = true, .user_chain = chain, .user_depth = 3};
+
+	core_execute(state->core, 0, &frame);
+	core_advance(state->core, ns);
+	execute(state);
+}
+
 static void c_child_begin(struct side *side)
 {
 	struct state *state = state_of(side);
@@ -189,6 +199,7 @@ int side_core(struct side *ret_side)
 		.unmap = c_unmap,
 		.fault = c_fault,
 		.spin = c_spin,
+		.in_kernel = c_in_kernel,
 		.child = c_child,
 		.child_begin = c_child_begin,
 		.child_end = c_child_end,

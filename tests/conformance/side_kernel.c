@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -110,20 +111,35 @@ __attribute__((no_sanitize("address"))) static void k_fault(struct side *side, u
 	}
 }
 
-static void k_spin(struct side *side, uint64_t ns)
+static uint64_t cpu_time_ns(void)
 {
 	struct timespec now;
-	uint64_t end = 0, t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void k_spin(struct side *side, uint64_t ns)
+{
+	uint64_t end = cpu_time_ns() + ns;
 
 	(void)side;
-	do {
+	do
 		for (volatile int i = 0; i < 100000; i++)
 			; /* in user mode */
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-		t = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-		if (!end)
-			end = t + ns;
-	} while (t < end);
+	while (cpu_time_ns() < end);
+}
+
+static void k_in_kernel(struct side *side, uint64_t ns)
+{
+	static char bytes[256 << 10];
+	uint64_t end = cpu_time_ns() + ns;
+
+	(void)side;
+	do
+		if (getrandom(bytes, sizeof(bytes), 0) < 0)
+			abort();
+	while (cpu_time_ns() < end);
 }
 
 static void k_child(struct side *side, uint32_t n)
@@ -264,6 +280,7 @@ int side_kernel(struct side *ret_side)
 		.unmap = k_unmap,
 		.fault = k_fault,
 		.spin = k_spin,
+		.in_kernel = k_in_kernel,
 		.child = k_child,
 		.child_begin = k_child_begin,
 		.child_end = k_child_end,

@@ -133,6 +133,9 @@ static int armv8_event_init(struct core_pmu *pmu, struct core_event *event)
 
 	if (number < 0)
 		return number;
+	/* The filter knows exception levels, no tasks. */
+	if (event->attr.flags & ATTR_EXCLUDE_IDLE)
+		return -EOPNOTSUPP;
 	if (!group_fits(pmu, event))
 		return -EINVAL;
 	if (event->attr.sample_period && pmu->no_interrupt)
