@@ -65,6 +65,7 @@ static const struct field fields[] = {
 	FIELD(FIELD_NUMBER, coverage_events),
 	FIELD(FIELD_NUMBER, targets),
 	FIELD(FIELD_NUMBER, copy_bytes),
+	FIELD(FIELD_NUMBER, first_stack_ns),
 	FIELD(FIELD_NUMBER, behind_ns),
 	FIELD(FIELD_NUMBER, behind_times),
 	FIELD(FIELD_NUMBER, by_pointers),

@@ -72,13 +72,14 @@ struct quality {
 	uint64_t targets;	  /* threads attached to, or 1 for a command */
 	int32_t exit_status;	  /* of the command; -1: none */
 	uint64_t copy_bytes;	  /* of the stack, with each sample */
-	uint64_t behind_ns;	  /* so long stacks were cut short, to keep up */
-	uint64_t behind_times;	  /* and so often that began */
-	uint64_t by_pointers;	  /* stacks followed by frame pointers only then */
-	bool scaled;		  /* the PMU was shared: event_count is scaled up */
-	bool unfinished;	  /* a checkpoint: the recorder did not come to its end */
-	bool interrupted;	  /* ended by a signal or -d, not by the target's end */
-	char notes[1024];	  /* one sentence a line: what else the user should know */
+	uint64_t first_stack_ns; /* from enable until the first stack was unwound to its root */
+	uint64_t behind_ns;	 /* so long stacks were cut short, to keep up */
+	uint64_t behind_times;	 /* and so often that began */
+	uint64_t by_pointers;	 /* stacks followed by frame pointers only then */
+	bool scaled;		 /* the PMU was shared: event_count is scaled up */
+	bool unfinished;	 /* a checkpoint: the recorder did not come to its end */
+	bool interrupted;	 /* ended by a signal or -d, not by the target's end */
+	char notes[1024];	 /* one sentence a line: what else the user should know */
 
 	/* ---- counted from the records */
 	uint64_t samples;

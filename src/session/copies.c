@@ -47,7 +47,7 @@ int copies_late_refused(const struct record_options *options, int32_t *ret_pid)
 {
 	int rc = try_read(getpid()); /* a seccomp filter, or a kernel without the call */
 
-	*ret_pid = 0;
+	*ret_pid = rc < 0 ? -1 : 0;
 	if (rc == 0 && !options->command && !options->pid_count && !options->tid_count)
 		return may_read_others() ? 0 : -EPERM;
 	for (uint32_t i = 0; rc == 0 && i < options->pid_count; i++)

@@ -23,7 +23,8 @@ enum {
 
 /*
  * Why the stacks of whom the options name cannot be read late: 0: they can, as far as is known;
- * else a negative errno. `ret_pid`: the process that refused, 0: no process in particular.
+ * else a negative errno. `ret_pid`: the process that refused; 0: all of others; -1: all, as the
+ * call itself is refused.
  */
 int copies_late_refused(const struct record_options *options, int32_t *ret_pid);
 

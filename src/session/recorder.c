@@ -220,6 +220,7 @@ static int recorder_finish(struct recorder *r, int failed)
 	return failed < 0 ? failed : file_rc;
 }
 
+	recorder_say_forbidden(r);
 /* The CPUs to sample: those that are online, and of them those that were asked for. */
 static int choose_cpus(struct recorder *r)
 {

@@ -19,6 +19,9 @@
 
 enum {
 	POLL_MS = 250, /* records wait no longer than this for their merge */
+	/* While a recording is young: files are opened before they are gone. */
+	POLL_EARLY_MS = 10,
+	EARLY_NS = 100 * 1000 * 1000,
 	CHECKPOINT_NS = 1000 * 1000 * 1000, /* what a killed recorder may lose */
 	EXIT_GRACE_MS = 5000,
 	PRIORITY_MOST = -20, /* nice */
@@ -27,7 +30,7 @@ enum {
 /* When the sampling events count. */
 struct span {
 	bool on, begun, paused_once;
-	uint64_t since_ns, total_ns;
+	uint64_t begun_ns, since_ns, total_ns;
 };
 
 struct recorder {
@@ -104,3 +107,5 @@ void recorder_read_counts(struct recorder *r);
 void recorder_take_measures(struct recorder *r);
 void recorder_take_usage(struct recorder *r);
 void recorder_say_limits(struct recorder *r);
+/* At the end: processes whose stacks could not be read on. */
+void recorder_say_forbidden(struct recorder *r);

@@ -1,6 +1,7 @@
 /* What a recording measures about itself. */
 #include "session/recorder_internal.h"
 
+#include "session/copies.h"
 #include "session/header.h"
 #include "session/stacks.h"
 
@@ -95,4 +96,19 @@ void recorder_say_limits(struct recorder *r)
 		clock == CLOCK_MONOTONIC       ? "CLOCK_MONOTONIC"
 		: clock == CLOCK_MONOTONIC_RAW ? "CLOCK_MONOTONIC_RAW"
 					       : "perf's own clock");
+}
+
+void recorder_say_forbidden(struct recorder *r)
+{
+	struct stacks_stats stats = {.late_forbidden = 0};
+
+	if (r->stacks)
+		stacks_stats(r->stacks, &stats);
+	if (stats.late_forbidden && !r->targets.late_refused)
+		recorder_note(r,
+			"process %d may not be read (it made itself not dumpable, or is "
+			"another user's): %llu stacks ended with the %u bytes that were "
+			"copied; --stack-bytes %d copies the most, root may read on",
+			stats.forbidden_by, (unsigned long long)stats.late_forbidden,
+			r->targets.stack_bytes, COPY_LARGE);
 }

@@ -34,6 +34,9 @@ static int recorder_counted(void *ctx, const struct wick_record *record)
 	int size = record_encode(&r->file_layout, record, r->record, sizeof(r->record));
 
 	r->rewritten = true;
+	if (quality_of(r)->first_stack_ns == QUALITY_UNKNOWN &&
+		record->id.cpu_reserved == STOP_ROOT + 1u)
+		quality_of(r)->first_stack_ns = recorder_now_ns() - r->span.begun_ns;
 	return size < 0 ? 0 : recorder_write(r, r->record, (uint32_t)size);
 }
 

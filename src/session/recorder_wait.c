@@ -14,8 +14,10 @@ static void span_on(struct recorder *r)
 		targets_clocks_start(&r->targets);
 	if (r->targets.by_hand || r->span.begun)
 		capture_enable(r->targets.capture);
-	r->span.on = r->span.begun = true;
 	r->span.since_ns = recorder_now_ns();
+	if (!r->span.begun)
+		r->span.begun_ns = r->span.since_ns;
+	r->span.on = r->span.begun = true;
 }
 
 void recorder_span_off(struct recorder *r)
@@ -163,11 +165,13 @@ static uint64_t next_moment(const struct recorder *r)
 static int poll_timeout(const struct recorder *r)
 {
 	uint64_t now = recorder_now_ns(), at = next_moment(r), left;
+	bool early = r->span.begun && now - r->span.begun_ns < EARLY_NS;
+	int most = early ? POLL_EARLY_MS : POLL_MS;
 
 	if (at == UINT64_MAX)
-		return POLL_MS;
+		return most;
 	left = at > now ? (at - now + 999999) / 1000000 : 0;
-	return left < POLL_MS ? (int)left : POLL_MS;
+	return left < (uint64_t)most ? (int)left : most;
 }
 
 bool recorder_duration_over(const struct recorder *r)

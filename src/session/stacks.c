@@ -340,6 +340,16 @@ static uint32_t user_part(struct stacks *stacks, uint32_t n, const struct unwind
 	return n;
 }
 
+/* The process may not be read on: it is another user's, or made itself not dumpable. */
+static void count_forbidden(struct stacks *stacks)
+{
+	if (stacks->no_late ||
+		stacks->refused[(uint32_t)stacks->pid % REFUSED_PIDS] != stacks->pid)
+		return;
+	if (!stacks->stats.late_forbidden++)
+		stacks->stats.forbidden_by = stacks->pid;
+}
+
 static void stats_count(struct stacks *stacks, const struct unwind_result *result)
 {
 	stacks->stats.late += result->late;
@@ -372,6 +382,8 @@ static enum stack_stop unwind_fully(
 	else if ((result->stop == STOP_SWITCHED || result->stop == STOP_UNREADABLE) &&
 		 !stacks->no_late)
 		unwind_elsewhere(stacks, input, result);
+	if (result->stop == STOP_COPY_EXHAUSTED)
+		count_forbidden(stacks);
 	return result->stop == STOP_ROOT && result->late ? STOP_LATE : result->stop;
 }
 

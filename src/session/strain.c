@@ -1,8 +1,8 @@
 /*
  * Down: a ring is half full and reading does not empty it twice as fast as it fills; at once to
  * the bottom when it is nearly full. Samples that were lost although reading is fast were lost
- * because the recorder had to wait for its turn: doing less makes that a little less likely, but
- * is worth one step only. What was lost before a step is told after it.
+ * because the recorder had to wait for its turn. Doing less makes that a little less likely:
+ * one step, when it happens again within a second.
  *
  * Up: no ring more than a third full for the time of `hold`, which doubles each time that a
  * step up was followed by one down soon, and is short again after a long time of rest. A
@@ -62,22 +62,33 @@ static void look_up(struct strain *strain, const struct pressure *pressure, uint
 		change(strain, strain->effort - 1, now_ns);
 }
 
+/* A loss that is not the first one of late. */
+static bool loses_again(struct strain *strain, uint64_t lost, uint64_t now_ns)
+{
+	uint64_t since = now_ns - strain->loss_ns;
+	bool first = !strain->loss_ns || since > soon;
+
+	if (lost == strain->lost)
+		return false;
+	strain->lost = lost;
+	strain->calm_ns = 0;
+	if (!first && since < loss_settles)
+		return false;
+	strain->loss_ns = now_ns;
+	return !first;
+}
+
 enum effort strain_update(
 	struct strain *strain, const struct pressure *pressure, uint64_t lost, uint64_t now_ns)
 {
-	bool loses = lost > strain->lost, behind = falls_behind(pressure);
+	bool again = loses_again(strain, lost, now_ns), behind = falls_behind(pressure);
 
-	if (strain->lowered_times && now_ns - strain->changed_ns < loss_settles)
-		loses = false;
-	strain->lost = lost;
 	if (behind && pressure->waiting >= NEARLY && strain->effort != EFFORT_POINTERS)
 		go_down(strain, EFFORT_POINTERS, now_ns);
 	else if (behind && strain->effort != EFFORT_POINTERS)
 		go_down(strain, strain->effort + 1, now_ns);
-	else if (loses && strain->effort == EFFORT_FULL)
+	else if (again && strain->effort == EFFORT_FULL)
 		go_down(strain, EFFORT_SHORT, now_ns);
-	else if (loses)
-		strain->calm_ns = 0;
 	else
 		look_up(strain, pressure, now_ns);
 	return strain->effort;

@@ -30,6 +30,7 @@ struct strain {
 	enum effort effort;
 	bool raised;	     /* the last change was one up */
 	uint64_t lost;	     /* samples, as told so far */
+	uint64_t loss_ns;    /* when that rose; what follows at once is the same loss */
 	uint64_t changed_ns; /* when the effort changed */
 	uint64_t calm_ns;    /* since when it is calm; 0: it is not */
 	uint64_t hold_ns;    /* how long it must be calm before more is tried */

@@ -34,17 +34,17 @@ static void a_ring_that_is_nearly_full_takes_two_steps(void **state)
 	assert_int_equal(strain_update(&strain, &nearly, 0, 1 * MS), EFFORT_POINTERS);
 }
 
-static void a_loss_lowers_it_once(void **state)
+static void a_loss_that_comes_again_lowers_it_one_step(void **state)
 {
 	struct strain strain = {0};
 
 	(void)state;
-	assert_int_equal(strain_update(&strain, &calm, 7, 1000 * MS), EFFORT_SHORT);
-	/* Told now, lost before the step. */
-	assert_int_equal(strain_update(&strain, &calm, 9, 1050 * MS), EFFORT_SHORT);
-	assert_int_equal(strain_update(&strain, &calm, 12, 1200 * MS), EFFORT_SHORT);
-	assert_int_equal(strain_update(&strain, &calm, 15, 1400 * MS), EFFORT_SHORT);
-	assert_int_equal(strain_update(&strain, &filling, 15, 1450 * MS), EFFORT_POINTERS);
+	assert_int_equal(strain_update(&strain, &calm, 7, 1000 * MS), EFFORT_FULL);
+	assert_int_equal(strain_update(&strain, &calm, 9, 1050 * MS), EFFORT_FULL);
+	assert_int_equal(strain_update(&strain, &calm, 12, 5000 * MS), EFFORT_FULL);
+	assert_int_equal(strain_update(&strain, &calm, 15, 5400 * MS), EFFORT_SHORT);
+	assert_int_equal(strain_update(&strain, &calm, 19, 5800 * MS), EFFORT_SHORT);
+	assert_int_equal(strain_update(&strain, &filling, 19, 5850 * MS), EFFORT_POINTERS);
 }
 
 /* Calm from `now` on, looked at each ms, until the effort rises: how long that took. */
@@ -217,7 +217,7 @@ static void a_reader_that_keeps_up_keeps_its_effort(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_filling_ring_lowers_the_effort),
 	cmocka_unit_test(a_ring_that_is_nearly_full_takes_two_steps),
-	cmocka_unit_test(a_loss_lowers_it_once),
+	cmocka_unit_test(a_loss_that_comes_again_lowers_it_one_step),
 	cmocka_unit_test(it_comes_back_step_by_step_and_waits_longer_each_time),
 	cmocka_unit_test(it_stays_down_while_a_ring_is_half_full),
 	cmocka_unit_test(a_reader_that_does_less_loses_nothing),

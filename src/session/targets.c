@@ -196,21 +196,23 @@ static int open_machine(struct targets *targets, const struct events *events,
 /* Where the copy is all there will be of a stack it is a large one, and that is said. */
 static void say_refused(const struct targets *targets, struct quality *quality)
 {
-	char text[256], whose[32] = "other users' processes";
+	char text[256], whose[96] = "other users' processes may not be read; CAP_SYS_PTRACE "
+				    "allows it";
 
 	if (targets->late_refused >= 0 || targets->options->stack_bytes)
 		return;
-	if (targets->refused_by)
-		snprintf(whose, sizeof(whose), "process %d", targets->refused_by);
+	if (targets->refused_by > 0)
+		snprintf(whose, sizeof(whose),
+			"process %d may not be read; root may, kernel.yama.ptrace_scope=0 "
+			"allows it",
+			targets->refused_by);
+	else if (targets->refused_by < 0)
+		snprintf(whose, sizeof(whose), "process_vm_readv: %s (a seccomp filter?)",
+			strerror(-targets->late_refused));
 	snprintf(text, sizeof(text),
-		"%.4g KiB of stack are copied with each sample, and stacks that are deeper end "
-		"there: %s may not be read (%s); %s",
-		targets->stack_bytes / 1024.0,
-		targets->late_refused == -ENOSYS ? "no process" : whose,
-		strerror(-targets->late_refused),
-		targets->refused_by ? "root or CAP_SYS_PTRACE may; of one's own, "
-				      "kernel.yama.ptrace_scope=0 or PR_SET_DUMPABLE allows it"
-				    : "CAP_SYS_PTRACE allows it");
+		"%.4g KiB of stack are copied with each sample, and deeper stacks end there: "
+		"%s",
+		targets->stack_bytes / 1024.0, whose);
 	quality_note(quality, text);
 }
 

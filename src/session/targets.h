@@ -34,7 +34,7 @@ struct targets {
 			     */
 	uint32_t stack_bytes;
 	int late_refused;   /* negative errno: stacks cannot be read on from the processes */
-	int32_t refused_by; /* the process that refused; 0: none in particular */
+	int32_t refused_by; /* see copies_late_refused() */
 	bool by_hand;	    /* sampling begins with capture_enable(), not by exec or at once */
 	struct process_clock *clocks;			 /* of -p */
 	uint64_t cgroup_cpu, cgroup_user, cgroup_kernel; /* when it began */

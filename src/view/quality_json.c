@@ -29,6 +29,7 @@ static const struct number numbers[] = {
 	NUMBER(ring_pages),
 	NUMBER(ring_pages_asked),
 	NUMBER(copy_bytes),
+	NUMBER(first_stack_ns),
 	NUMBER(behind_ns),
 	NUMBER(behind_times),
 	NUMBER(by_pointers),

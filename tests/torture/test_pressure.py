@@ -6,7 +6,8 @@ import signal
 import time
 
 from torture import SCALE, begin, check_failure, dice, program, say
-from wicktest import (WICK, Skip, check, is_root, lost_of, main, parse_script, test, truth_of)
+from wicktest import (WICK, Skip, check, functions_of, is_root, lost_of, main, parse_script, test,
+                      truth_of)
 
 
 def check_books(name, quality, samples, period_ns):
@@ -53,6 +54,38 @@ def many_threads_on_few_cpus(box):
         if lost_of(quality):
             check("lost" in done.err.lower() and "none lost" not in done.err, done.err)
         check(quality["coverage"] > 0.9 or lost_of(quality), quality)
+        check(quality["samples"] > 3 * lost_of(quality), "most samples are lost:", quality)
+        check_effort("64 threads at %d Hz" % hz, done, quality)
+
+
+def check_effort(name, done, quality):
+    """Stacks are whole, or the recorder has told that it cut them short to keep up."""
+    stops = quality["stacks"]
+    owed = sum(stops.values()) - stops["no_user"]
+    whole = stops["root"] + stops["late"]
+    say("%s: %.1f %% of the stacks whole, %.1f %% cut short in %.2f s" % (
+        name, 100 * whole / owed, 100 * stops["behind"] / owed, quality["behind_ns"] / 1e9))
+    check(bool(stops["behind"]) <= bool(quality["behind_ns"]), quality)
+    check(not stops["behind"] or "could not keep up" in done.err, "not a word of it:", done.err)
+    check(quality["by_pointers"] <= stops["behind"], quality)
+
+
+@test
+def stacks_too_deep_for_the_rate(box):
+    """3,000 frames each, read late, 20,000 times a second: whole, or less of each and it is said."""
+    deep = box.build("deep.c", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls")
+    done = box.record("-F", "10000", "--", "sh", "-c", "%s 0.3 3000 & %s 0.3 3000; wait" % (
+        deep, deep))
+    report = box.report()
+    quality = report["quality"]
+    check(quality["lost"] <= quality["lost_read"], quality)
+    check(sum(quality["stacks"].values()) == quality["samples"], quality)
+    check_effort("3,000 frames at 10 kHz", done, quality)
+    stops = quality["stacks"]
+    check(stops["late"] + stops["behind"] > 0.8 * quality["samples"], stops)
+    check(quality["samples"] > 3 * lost_of(quality), "most samples are lost:", quality)
+    drawn = functions_of(report).get("[truncated: cut short to keep up]", {"total_samples": 0})
+    check(drawn["total_samples"] == stops["behind"], drawn, stops)
 
 
 def resident_kb(pid):

@@ -1,7 +1,8 @@
 /*
  * usage: refuse ERRNO FILE ARG...
  *
- * Runs FILE under a seccomp filter that answers ERRNO to perf_event_open, as containers do.
+ * Runs FILE under a seccomp filter that answers ERRNO to perf_event_open, as containers do; or to
+ * the call that REFUSED names.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,11 +13,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef REFUSED
+#define REFUSED SYS_perf_event_open
+#endif
+
 int main(int argc, char **argv)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, REFUSED, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K,
 			SECCOMP_RET_ERRNO | (strtoul(argv[1], NULL, 10) & SECCOMP_RET_DATA)),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
