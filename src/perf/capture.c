@@ -70,10 +70,17 @@ static void event_attr(
 		attr->flags |= ATTR_EXCLUDE_IDLE;
 }
 
-static void attr_sideband(struct perf_event_attr *attr)
+/* Where the kernel is sampled, BPF programs come and go: their names, and which they are. */
+static void attr_sideband(const struct capture_options *options, struct perf_event_attr *attr)
 {
+	bool kernel = false;
+
+	for (uint32_t i = 0; i < options->event_count; i++)
+		kernel |= !options->events[i].spec.exclude_kernel;
 	attr->flags |=
 		ATTR_MMAP | ATTR_MMAP2 | ATTR_COMM | ATTR_COMM_EXEC | ATTR_TASK | ATTR_BUILD_ID;
+	if (kernel)
+		attr->flags |= ATTR_KSYMBOL | ATTR_BPF_EVENT;
 }
 
 /* What all events have in common: they share rings, so their records have one layout. */
@@ -125,7 +132,7 @@ static int event_init(
 		event_attr(options, index, &event->attr);
 	}
 	if (sideband || (!options->sideband_event && !index))
-		attr_sideband(&event->attr);
+		attr_sideband(options, &event->attr);
 	attr_common(options, &event->attr);
 	return 0;
 }
@@ -191,6 +198,8 @@ static bool attr_concede(struct capture *capture, struct perf_event_attr *attr)
 		attr->read_format &= ~PERF_FORMAT_LOST; /* 6.0 */
 	} else if (attr->flags & ATTR_BUILD_ID) {
 		attr->flags &= ~ATTR_BUILD_ID; /* 5.12 */
+	} else if (attr->flags & (ATTR_KSYMBOL | ATTR_BPF_EVENT)) {
+		attr->flags &= ~(ATTR_KSYMBOL | ATTR_BPF_EVENT); /* 5.1 */
 	} else if (attr->flags & ATTR_USE_CLOCKID && attr->clockid == CLOCK_MONOTONIC) {
 		attr->clockid = CLOCK_MONOTONIC_RAW;
 	} else if (attr->flags & ATTR_USE_CLOCKID) {

@@ -190,5 +190,14 @@ static inline uint64_t frame_lookup_addr(const struct frame *frame)
  */
 const char *frame_name(const struct profile *profile, uint32_t frame, uint32_t inline_index);
 
+/*
+ * Is this the path of a MODULE_KMODULE that is one function, a BPF program say, named so? Its
+ * `ino` is where it begins. Modules are "[ext4]" or files.
+ */
+static inline bool module_is_ksymbol(const char *path)
+{
+	return *path && *path != '[' && *path != '/';
+}
+
 /* The module's last path component, or its whole name where it wears brackets. */
 const char *module_short_name(const struct profile *profile, uint32_t module);

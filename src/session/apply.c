@@ -386,6 +386,31 @@ static int apply_mmap(struct apply *apply, const struct wick_record *record)
 	return rc == -ENOSPC ? 0 : rc;
 }
 
+/*
+ * A symbol that the kernel made while it runs: a BPF program. It becomes a module of its own,
+ * whose path is the function's name; where it lies tells two of the same code apart.
+ */
+static int apply_ksymbol(struct apply *apply, const struct wick_record *record)
+{
+	const struct wick_record_ksymbol *ksymbol = &record->ksymbol;
+	struct dso_key key = {.kind = DSO_KMODULE, .ino = ksymbol->addr};
+	struct mapping mapping = {.start = ksymbol->addr};
+	int rc;
+
+	/* What is gone keeps its name until another one lies there. */
+	if ((ksymbol->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) || !ksymbol->len ||
+		!ksymbol->addr || !module_is_ksymbol(ksymbol->name.text) ||
+		__builtin_add_overflow(mapping.start, ksymbol->len, &mapping.end))
+		return 0;
+	rc = strings_add(
+		&apply->target->strings, ksymbol->name.text, ksymbol->name.len, &key.path);
+	if (rc == 0)
+		rc = target_dso(apply->target, &key, &mapping.dso);
+	if (rc == 0)
+		rc = target_map(apply->target, -1, &mapping);
+	return rc == -ENOSPC ? 0 : rc;
+}
+
 static int apply_task(struct apply *apply, const struct wick_record *record)
 {
 	const struct wick_record_task *task = &record->task;
@@ -486,6 +511,8 @@ static int apply_decoded(struct apply *apply, uint32_t event, struct wick_record
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		return apply_mmap(apply, record);
+	case PERF_RECORD_KSYMBOL:
+		return apply_ksymbol(apply, record);
 	case PERF_RECORD_COMM:
 		return apply_comm(apply, record);
 	case PERF_RECORD_FORK:

@@ -305,6 +305,69 @@ static void spans_are_bounded(void **state)
 	teardown(&f);
 }
 
+/* Two loads of the same code, one after the other at one address; then frames in both places.
+ */
+static void bpf_programs_are_modules_by_their_names(void **state)
+{
+	struct wick_record load = {.type = PERF_RECORD_KSYMBOL,
+		.ksymbol = {.addr = 0xffffffffc0001000,
+			.len = 0x100,
+			.ksym_type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+			.name = {"bpf_prog_6deef7357e7b4530_one", 29}}};
+	struct wick_record sample = {.type = PERF_RECORD_SAMPLE,
+		.misc = PERF_RECORD_MISC_KERNEL,
+		.id = {.pid = 10, .tid = 10},
+		.sample = {.ip = 0xffffffffc0001080, .period = 1}};
+	const struct module *module;
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	apply(&f, &load);
+	apply(&f, &sample);
+	load.ksymbol.flags = PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	apply(&f, &load);
+	apply(&f, &sample);
+	load.ksymbol.flags = 0;
+	load.ksymbol.name = (struct wick_name){"bpf_prog_0000000000000001_two", 29};
+	apply(&f, &load);
+	apply(&f, &sample);
+	module = &f.profile.modules[frame_at(&f, f.profile.samples, 0)->module];
+	assert_int_equal(module->kind, MODULE_KMODULE);
+	assert_true(module->ino == 0xffffffffc0001000);
+	assert_string_equal(
+		profile_text(&f.profile, module->path), "bpf_prog_6deef7357e7b4530_one");
+	assert_ptr_equal(
+		&f.profile.modules[frame_at(&f, f.profile.samples + 1, 0)->module], module);
+	module = &f.profile.modules[frame_at(&f, f.profile.samples + 2, 0)->module];
+	assert_string_equal(
+		profile_text(&f.profile, module->path), "bpf_prog_0000000000000001_two");
+	teardown(&f);
+}
+
+/* Lengths that run over, and names that would be modules or files. */
+static void absurd_kernel_symbols_are_dropped(void **state)
+{
+	struct wick_record load = {.type = PERF_RECORD_KSYMBOL,
+		.ksymbol = {.addr = UINT64_MAX - 1, .len = 0x100, .name = {"bpf_prog_1", 10}}};
+	struct fixture f;
+
+	(void)state;
+	setup(&f);
+	apply(&f, &load);
+	load.ksymbol.addr = 0xffffffffc0001000;
+	load.ksymbol.name = (struct wick_name){"[ext4]", 6};
+	apply(&f, &load);
+	load.ksymbol.name = (struct wick_name){"", 0};
+	apply(&f, &load);
+	load.ksymbol.name = (struct wick_name){"bpf_prog_1", 10};
+	load.ksymbol.len = 0;
+	apply(&f, &load);
+	assert_null(target_find_kernel(&f.target, 0xffffffffc0001000));
+	assert_null(target_find_kernel(&f.target, UINT64_MAX - 1));
+	teardown(&f);
+}
+
 static void records_that_are_none_are_counted_and_passed(void **state)
 {
 	const struct perf_event_header newer = {.type = 60, .size = 8};
@@ -330,6 +393,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_user_mapping_of_nobody_is_dropped),
 	cmocka_unit_test(losses_and_throttling_are_counted_with_their_times),
 	cmocka_unit_test(spans_are_bounded),
+	cmocka_unit_test(bpf_programs_are_modules_by_their_names),
+	cmocka_unit_test(absurd_kernel_symbols_are_dropped),
 	cmocka_unit_test(records_that_are_none_are_counted_and_passed),
 };
 UNIT_TESTS("apply", tests)

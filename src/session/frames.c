@@ -189,7 +189,8 @@ static int frame_find(
 {
 	bool in_kernel = process == TARGET_NONE;
 	uint64_t key = (ip << 1 | ip >> 63) ^ caller, probe = ip - (caller && ip);
-	uint32_t generation = in_kernel ? 0 : frames->target->processes[process].generation;
+	uint32_t generation = in_kernel ? frames->target->kernel_generation
+					: frames->target->processes[process].generation;
 	struct cache_slot *slot = &frames->cache[hash_pair(key, process) & (CACHE_SLOTS - 1)];
 	const struct mapping *mapping;
 	int rc, known;

@@ -39,8 +39,8 @@ struct module_state {
 
 struct symbolizer {
 	struct symbolizer_options options;
-	char *kallsyms, *kernel_notes, *kernel_cache, *sysroot,
-		*debug_dir, *debug_cache; /* copies of the options' */
+	char *kallsyms, *kernel_notes, *kernel_cache, *sysroot, *debug_dir,
+		*debug_cache;	      /* copies of the options' */
 	struct module_state *modules; /* by the profile's module id */
 	uint32_t module_count, module_cap;
 	struct kernel_names kernel;
@@ -203,13 +203,30 @@ static int load_vdso(
 	return r;
 }
 
-static int load_kernel(
+static int load_kallsyms(
 	struct symbolizer *s, const struct module *module, struct module_state *state)
 {
 	int r = kernel_names_load(&s->kernel, &s->options, module);
 
 	state->outcome = s->kernel.usable ? MODULE_NAMED : MODULE_HIDDEN;
 	return r;
+}
+
+/* The record that told of it has named it; nothing else knows it any more. */
+static bool is_ksymbol(const struct profile *profile, const struct module *module)
+{
+	return module->kind == MODULE_KMODULE && module->ino &&
+	       module_is_ksymbol(profile_text(profile, module->path));
+}
+
+static int load_kernel(struct symbolizer *s, const struct profile *profile,
+	const struct module *module, struct module_state *state)
+{
+	if (is_ksymbol(profile, module)) {
+		state->outcome = MODULE_NAMED;
+		return 0;
+	}
+	return load_kallsyms(s, module, state);
 }
 
 static int load_anonymous(
@@ -263,7 +280,7 @@ static int state_get(struct symbolizer *s, const struct profile *profile, uint32
 		return load_vdso(s, module, state);
 	case MODULE_KERNEL:
 	case MODULE_KMODULE:
-		return load_kernel(s, module, state);
+		return load_kernel(s, profile, module, state);
 	case MODULE_ANON:
 		return load_anonymous(s, module, state);
 	case MODULE_MARKER:
@@ -280,10 +297,13 @@ struct hit {
 static void find_kernel(struct symbolizer *s, const struct profile *profile,
 	const struct module *module, uint64_t addr, struct hit *ret)
 {
+	const char *path = profile_text(profile, module->path);
 	struct kernel_hit hit;
 
-	if (kernel_names_find(
-		    &s->kernel, module, profile_text(profile, module->path), addr, &hit))
+	if (is_ksymbol(profile, module))
+		ret->key = (struct naming_key){path, NULL, module->ino,
+			module->map_start == module->ino ? module->map_end - module->ino : 0};
+	else if (kernel_names_find(&s->kernel, module, path, addr, &hit))
 		ret->key = (struct naming_key){hit.name, NULL, hit.addr, hit.size};
 }
 
@@ -448,11 +468,9 @@ int symbolizer_lines(struct symbolizer *symbolizer, const struct profile *profil
 	if (symbolizer->options.no_inlines || profile->modules[module].kind != MODULE_FILE)
 		return 0;
 	r = state_get(symbolizer, profile, module, &state);
-	if (r < 0 || !elf_foff_to_vaddr(
-			     state->segments, state->segment_count, addr, &to.vaddr))
+	if (r < 0 || !elf_foff_to_vaddr(state->segments, state->segment_count, addr, &to.vaddr))
 		return r;
-	r = debug_pool_get(
-		&symbolizer->debug, &symbolizer->options, profile, module, &info);
+	r = debug_pool_get(&symbolizer->debug, &symbolizer->options, profile, module, &info);
 	return r > 0 ? debug_info_lines(info, to.vaddr, to.vaddr + size, lines_row, &to) : r;
 }
 

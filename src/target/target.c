@@ -433,6 +433,8 @@ int target_map(struct target *target, int32_t pid, const struct mapping *mapping
 		return refuse(target, rc);
 	if (process != TARGET_NONE)
 		target->processes[process].generation = next_serial(target);
+	else
+		target->kernel_generation = next_serial(target);
 	remember_place(target, pid, mapping);
 	return 0;
 }

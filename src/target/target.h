@@ -135,6 +135,7 @@ struct target {
 	uint32_t dso_count, dso_cap;
 	struct hash_index by_pid, by_tid, by_dso; /* the living and the remembered dead */
 	struct maps *kernel; /* the kernel's and its modules' mappings, for all processes */
+	uint32_t kernel_generation; /* new with every change of them */
 	uint64_t
 		refused; /* events dropped: a table was full, memory out, or the event absurd */
 	/* the room's own */
