@@ -18,26 +18,7 @@ struct options {
 	bool json, no_source;
 };
 
-static int set_input(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.path = value;
-	return 0;
-}
-
-static int set_sysroot(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.sysroot = value;
-	return 0;
-}
-
-static int set_symbol(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->function = value;
-	return 0;
-}
+CLI_SET_TEXT(set_symbol, struct options, function)
 
 static int set_syntax(void *ctx, const char *value, struct error *err)
 {
@@ -57,13 +38,7 @@ static int set_format(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_no_source(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->no_source = true;
-	return 0;
-}
+CLI_SET_FLAG(set_no_source, struct options, no_source)
 
 static int set_limit(void *ctx, const char *value, struct error *err)
 {
@@ -76,8 +51,7 @@ static int set_limit(void *ctx, const char *value, struct error *err)
 }
 
 static const struct cli_option annotate_table[] = {
-	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
-		set_input},
+	INPUT_FILE_OPTION,
 	{'s', "symbol", "FUNCTION", "the same as FUNCTION without the option", set_symbol},
 	{'M', "disassembler-style", "STYLE", "of x86 instructions: intel (default) or att",
 		set_syntax},
@@ -85,8 +59,6 @@ static const struct cli_option annotate_table[] = {
 	{0, "format", "FORMAT", "text or json", set_format},
 	{0, "limit", "N", "only the N hottest instructions and lines; default 0: all",
 		set_limit},
-	{0, "sysroot", "DIR", "look for the recorded programs and sources below this directory",
-		set_sysroot},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };

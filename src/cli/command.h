@@ -23,6 +23,24 @@ struct cli_option {
 	int (*set)(void *options, const char *value, struct error *err);
 };
 
+/* The simplest setters: a text (argv's), and a flag. `type` is that of the command's options.
+ */
+#define CLI_SET_TEXT(setter, type, field)                                                      \
+	static int setter(void *ctx, const char *value, struct error *err)                     \
+	{                                                                                      \
+		(void)err;                                                                     \
+		((type *)ctx)->field = value;                                                  \
+		return 0;                                                                      \
+	}
+#define CLI_SET_FLAG(setter, type, field)                                                      \
+	static int setter(void *ctx, const char *value, struct error *err)                     \
+	{                                                                                      \
+		(void)value;                                                                   \
+		(void)err;                                                                     \
+		((type *)ctx)->field = true;                                                   \
+		return 0;                                                                      \
+	}
+
 struct cli_command {
 	const char *name;
 	const char *summary;		  /* one line, for the list of commands */
@@ -33,8 +51,8 @@ struct cli_command {
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; the exit status */
 };
 
-extern const struct cli_command cli_record, cli_report, cli_annotate, cli_script, cli_export, cli_list,
-	cli_view, cli_diff, cli_doctor, cli_sim;
+extern const struct cli_command cli_record, cli_report, cli_annotate, cli_script, cli_export,
+	cli_list, cli_view, cli_diff, cli_doctor, cli_sim;
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
 
 /*

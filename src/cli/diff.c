@@ -13,13 +13,6 @@ struct options {
 	struct diff_options diff;
 };
 
-static int set_sysroot(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.sysroot = value;
-	return 0;
-}
-
 static int set_limit(void *ctx, const char *value, struct error *err)
 {
 	uint64_t limit;
@@ -44,8 +37,6 @@ static const struct cli_option diff_table[] = {
 	{0, "limit", "N", "at most so many rows; default 30; 0: all", set_limit},
 	{0, "min-percent", "PERCENT", "smaller changes are left out; default 0.1",
 		set_min_percent},
-	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
-		set_sysroot},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };

@@ -13,36 +13,14 @@ struct options {
 	const char *output;
 };
 
-static int set_input(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.path = value;
-	return 0;
-}
-
-static int set_output(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->output = value;
-	return 0;
-}
-
-static int set_sysroot(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.sysroot = value;
-	return 0;
-}
+CLI_SET_TEXT(set_output, struct options, output)
 
 static const struct cli_option export_table[] = {
-	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
-		set_input},
+	INPUT_FILE_OPTION,
 	{'o', "output", "FILE",
 		"what to write; its ending chooses the format: .folded, .svg, .html, or "
 		".data: a copy of the recording that carries its names",
 		set_output},
-	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
-		set_sysroot},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };

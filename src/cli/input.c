@@ -5,6 +5,20 @@
 #include <time.h>
 #include <unistd.h>
 
+int input_set_path(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct input *)ctx)->path = value;
+	return 0;
+}
+
+int input_set_sysroot(void *ctx, const char *value, struct error *err)
+{
+	(void)err;
+	((struct input *)ctx)->sysroot = value;
+	return 0;
+}
+
 int input_set_no_inline(void *ctx, const char *value, struct error *err)
 {
 	(void)value;

@@ -13,10 +13,21 @@ struct input {		  /* the first member of a command's options */
 	uint32_t debuginfod_s; /* 0: nothing is fetched */
 };
 
-/* The options about names, for a command's table. */
+/* -i, for a command's table. */
+#define INPUT_FILE_OPTION                                                                      \
+	{                                                                                      \
+		'i', "input", "FILE", "the recording; default perf.data; - is standard input", \
+			input_set_path                                                         \
+	}
+int input_set_path(void *ctx, const char *value, struct error *err);
+
+/* The options about names, and where programs are. */
 #define INPUT_NAME_OPTIONS                                                                     \
-	{0, "no-inline", NULL, "leave out inlined functions and source lines",                 \
-		input_set_no_inline},                                                          \
+	{0, "sysroot", "DIR",                                                                  \
+		"look for the recorded programs and sources below this directory",             \
+		input_set_sysroot},                                                            \
+		{0, "no-inline", NULL, "leave out inlined functions and source lines",         \
+			input_set_no_inline},                                                  \
 		{0, "debug-dir", "DIR", "look for debug files here, before /usr/lib/debug",    \
 			input_set_debug_dir},                                                  \
 		FETCHING_OPTION(input_set_debuginfod),                                         \
@@ -24,6 +35,7 @@ struct input {		  /* the first member of a command's options */
 		0, "no-demangle", NULL, "C++ and Rust names as the linker knows them",         \
 			input_set_no_demangle                                                  \
 	}
+int input_set_sysroot(void *ctx, const char *value, struct error *err);
 int input_set_no_inline(void *ctx, const char *value, struct error *err);
 int input_set_debug_dir(void *ctx, const char *value, struct error *err);
 int input_set_debuginfod(void *ctx, const char *value, struct error *err);

@@ -29,13 +29,7 @@ struct listing {
 	uint32_t shown, hidden;
 };
 
-static int set_all(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->all = true;
-	return 0;
-}
+CLI_SET_FLAG(set_all, struct options, all)
 
 static int set_format(void *ctx, const char *value, struct error *err)
 {

@@ -12,45 +12,14 @@ struct options {
 	struct report_options report;
 };
 
-#define TEXT_OPTION(name, field)                                                               \
-	static int name(void *ctx, const char *value, struct error *err)                       \
-	{                                                                                      \
-		(void)err;                                                                     \
-		((struct options *)ctx)->field = value;                                        \
-		return 0;                                                                      \
-	}
-
-TEXT_OPTION(set_input, input.path)
-TEXT_OPTION(set_sysroot, input.sysroot)
-TEXT_OPTION(set_sort, report.sort)
-TEXT_OPTION(set_callers, report.callers)
-TEXT_OPTION(set_callees, report.callees)
-TEXT_OPTION(set_thread, report.thread)
-TEXT_OPTION(set_time, report.time)
-
-static int set_tree(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->report.tree = true;
-	return 0;
-}
-
-static int set_srcline(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->report.srcline = true;
-	return 0;
-}
-
-static int set_modules(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->report.modules = true;
-	return 0;
-}
+CLI_SET_TEXT(set_sort, struct options, report.sort)
+CLI_SET_TEXT(set_callers, struct options, report.callers)
+CLI_SET_TEXT(set_callees, struct options, report.callees)
+CLI_SET_TEXT(set_thread, struct options, report.thread)
+CLI_SET_TEXT(set_time, struct options, report.time)
+CLI_SET_FLAG(set_tree, struct options, report.tree)
+CLI_SET_FLAG(set_srcline, struct options, report.srcline)
+CLI_SET_FLAG(set_modules, struct options, report.modules)
 
 static int set_format(void *ctx, const char *value, struct error *err)
 {
@@ -87,8 +56,7 @@ static int set_min_percent(void *ctx, const char *value, struct error *err)
 }
 
 static const struct cli_option report_table[] = {
-	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
-		set_input},
+	INPUT_FILE_OPTION,
 	{'s', "sort", "KEYS",
 		"rows by comm, pid, tid, thread, dso, symbol, srcline, comma separated",
 		set_sort},
@@ -108,8 +76,6 @@ static const struct cli_option report_table[] = {
 	{0, "limit", "N", "at most so many rows; 0: all", set_limit},
 	{0, "min-percent", "PERCENT", "branches of a tree below are left out; default 1",
 		set_min_percent},
-	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
-		set_sysroot},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };

@@ -10,27 +10,7 @@ struct options {
 	bool srcline, full_paths;
 };
 
-static int set_input(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct input *)ctx)->path = value;
-	return 0;
-}
-
-static int set_sysroot(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct input *)ctx)->sysroot = value;
-	return 0;
-}
-
-static int set_srcline(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->srcline = true;
-	return 0;
-}
+CLI_SET_FLAG(set_srcline, struct options, srcline)
 
 /* perf's way to say it. */
 static int set_fields(void *ctx, const char *value, struct error *err)
@@ -42,19 +22,10 @@ static int set_fields(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_full_paths(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->full_paths = true;
-	return 0;
-}
+CLI_SET_FLAG(set_full_paths, struct options, full_paths)
 
 static const struct cli_option script_table[] = {
-	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
-		set_input},
-	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
-		set_sysroot},
+	INPUT_FILE_OPTION,
 	{0, "srcline", NULL, "file:line below each function that has one", set_srcline},
 	{'F', "fields", "+srcline", "the same", set_fields},
 	{0, "full-source-path", NULL, "with the file's whole path", set_full_paths},

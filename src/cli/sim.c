@@ -44,20 +44,8 @@ static const char explained[] = "cpus 1\n"
 				"run 12ms\n"
 				"exit 100\n";
 
-static int set_output(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct sim_options *)ctx)->output = value;
-	return 0;
-}
-
-static int set_explain(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct sim_options *)ctx)->explain = true;
-	return 0;
-}
+CLI_SET_TEXT(set_output, struct sim_options, output)
+CLI_SET_FLAG(set_explain, struct sim_options, explain)
 
 static const struct cli_option sim_table[] = {
 	{'o', "output", "FILE", "the recording; default perf.data", set_output},

@@ -20,42 +20,9 @@ struct options {
 	uint16_t port;
 };
 
-static int set_input(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.path = value;
-	return 0;
-}
-
-static int set_output(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->output = value;
-	return 0;
-}
-
-static int set_sysroot(void *ctx, const char *value, struct error *err)
-{
-	(void)err;
-	((struct options *)ctx)->input.sysroot = value;
-	return 0;
-}
-
-static int set_no_source(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->no_source = true;
-	return 0;
-}
-
-static int set_no_browser(void *ctx, const char *value, struct error *err)
-{
-	(void)value;
-	(void)err;
-	((struct options *)ctx)->no_browser = true;
-	return 0;
-}
+CLI_SET_TEXT(set_output, struct options, output)
+CLI_SET_FLAG(set_no_source, struct options, no_source)
+CLI_SET_FLAG(set_no_browser, struct options, no_browser)
 
 #if HAVE_LIBMICROHTTPD
 static int set_http(void *ctx, const char *value, struct error *err)
@@ -72,8 +39,7 @@ static int set_http(void *ctx, const char *value, struct error *err)
 #endif
 
 static const struct cli_option view_table[] = {
-	{'i', "input", "FILE", "the recording; default perf.data; - is standard input",
-		set_input},
+	INPUT_FILE_OPTION,
 	{'o', "output", "FILE",
 		"the page to write; default: the recording's name with .html behind it, and "
 		"a browser opens it where there is a desktop",
@@ -87,8 +53,6 @@ static const struct cli_option view_table[] = {
 	{0, "no-browser", NULL, "write the page only", set_no_browser},
 	{0, "no-source", NULL, "leave the source lines of hot functions out of the page",
 		set_no_source},
-	{0, "sysroot", "DIR", "look for the recorded programs below this directory",
-		set_sysroot},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };
