@@ -211,6 +211,7 @@ static int recorder_finish(struct recorder *r, int failed)
 			"over");
 	if (quality_of(r)->scaled)
 		recorder_note(r, "the PMU was shared with other events; counts are scaled up");
+	recorder_say_forbidden(r);
 	if (r->disk_full)
 		recorder_note(r, "the file ends early: it could not be written further");
 	if (r->pump.broken_bytes)
@@ -220,7 +221,6 @@ static int recorder_finish(struct recorder *r, int failed)
 	return failed < 0 ? failed : file_rc;
 }
 
-	recorder_say_forbidden(r);
 /* The CPUs to sample: those that are online, and of them those that were asked for. */
 static int choose_cpus(struct recorder *r)
 {
