@@ -146,7 +146,7 @@ static void turns(struct side *side, const struct so_many *many, struct strbuf *
 		attr.flags = (attr.flags & ~ATTR_DISABLED) | many->flags;
 		fds[i] = open_one(side, &attr, i % many->group ? fds[i - i % many->group] : -1);
 	}
-	side->spin(side, 400000000);
+	side->spin(side, 100000000);
 	for (int i = 0; i < many->n; i++) {
 		memset(words, 0, sizeof(words));
 		/* What is pinned and finds no counter is in error, and reads as nothing. */

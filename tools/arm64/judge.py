@@ -244,6 +244,16 @@ def the_whole_machine(said):
 
 
 @check
+def an_event_by_its_name_in_sysfs(said):
+    report = said.report("/named.data")
+    quality = report["quality"]
+    require("armv8_pmuv3/cpu_cycles/" in report["events"][0]["event"], report["events"][0]["event"])
+    require(quality["samples"] > 100, quality["samples"])
+    require(quality["period_sum"] > 0.97 * quality["event_count"], quality)
+    require(functions_of(report)["burn_a"]["self_pct"] > 70, functions_of(report))
+
+
+@check
 def the_recording_travels_to_another_architecture(said):
     """What was recorded there and is opened here has the same functions and weights."""
     if not os.path.exists(WICK):
