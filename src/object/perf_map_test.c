@@ -88,7 +88,61 @@ static void agrees_with_the_definition(void **state)
 	}
 }
 
+/* Lines beyond the limit are not read, and garbage costs no more than its bytes. */
+static void more_lines_than_are_read(void **state)
+{
+	enum { LINES = PERF_MAP_LINES_MAX + 10, LINE = 4 };
+	char *text = malloc((size_t)LINES * LINE);
+	struct perf_map map;
+
+	(void)state;
+	assert_non_null(text);
+	for (size_t i = 0; i < LINES; i++)
+		memcpy(text + i * LINE, i % 3 ? "1 z\n" : "\xff\0 \n", LINE);
+	memcpy(text, "9 1 a\n\n", (size_t)2 * LINE);
+	memcpy(text + ((size_t)LINES - 2) * LINE, "8 1 b\n\n", (size_t)2 * LINE);
+	assert_int_equal(perf_map_parse(text, (size_t)LINES * LINE, &map), 0);
+	assert_true(map.cut);
+	assert_int_equal(map.lines, PERF_MAP_LINES_MAX);
+	assert_int_equal(map.bad_lines, PERF_MAP_LINES_MAX - 1);
+	assert_string_equal(name_at(&map, 9), "a");
+	assert_string_equal(name_at(&map, 8), "-");
+	perf_map_done(&map);
+	free(text);
+}
+
+/* What agents for Java, .NET and LuaJIT write, and V8. */
+static void names_are_whole_lines(void **state)
+{
+	static const char text[] =
+		"7f3a15000160 a0 call_stub\n"
+		"0x00007f3a15112a80 0x58 Lcom/acme/App;::run(Ljava/lang/String;)V\r\n"
+		"00007F78F5230000 2c void [System.Private.CoreLib] "
+		"System.Buffer::Memmove(uint8&,"
+		"uint8&,native uint)[OptimizedTier1]\n"
+		"7f78f5231000 40 TRACE_12::/opt/app/main.lua:17\n"
+		"3b1fa0a1000 2e0 LazyCompile:*fib /app/fib.js:1:13\n"
+		"7f90000 10 py::<module>:/app/x.py\n";
+	struct perf_map map;
+
+	(void)state;
+	assert_int_equal(perf_map_parse(text, strlen(text), &map), 0);
+	assert_int_equal(map.bad_lines, 0);
+	assert_string_equal(name_at(&map, 0x7f3a15000161), "call_stub");
+	assert_string_equal(
+		name_at(&map, 0x7f3a15112ad7), "Lcom/acme/App;::run(Ljava/lang/String;)V");
+	assert_string_equal(name_at(&map, 0x7f78f5230000),
+		"void [System.Private.CoreLib] System.Buffer::Memmove(uint8&,uint8&,native "
+		"uint)[OptimizedTier1]");
+	assert_string_equal(name_at(&map, 0x7f78f523103f), "TRACE_12::/opt/app/main.lua:17");
+	assert_string_equal(name_at(&map, 0x3b1fa0a1000), "LazyCompile:*fib /app/fib.js:1:13");
+	assert_string_equal(name_at(&map, 0x7f90008), "py::<module>:/app/x.py");
+	perf_map_done(&map);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(more_lines_than_are_read),
+	cmocka_unit_test(names_are_whole_lines),
 	cmocka_unit_test(later_lines_win),
 	cmocka_unit_test(agrees_with_the_definition),
 };

@@ -5,15 +5,13 @@
  */
 #include "session/keep.h"
 
-#include "base/cleanup.h"
-#include "base/fileio.h"
+#include "proc/identity.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-enum { FOREFATHERS = 4, STATUS_MAX = 64 << 10 };
+enum { FOREFATHERS = 4 };
 
 void keep_init(struct keep *keep, const struct proc *proc, const struct target *target)
 {
@@ -24,8 +22,11 @@ void keep_init(struct keep *keep, const struct proc *proc, const struct target *
 void keep_done(struct keep *keep)
 {
 	pins_done(&keep->pins);
-	for (uint32_t i = 0; i < keep->folder_count; i++)
-		close(keep->folders[i].fd);
+	for (uint32_t i = 0; i < keep->folder_count; i++) {
+		close(keep->folders[i].where.fd);
+		if (keep->folders[i].where.map_fd >= 0)
+			close(keep->folders[i].where.map_fd);
+	}
 	keep->folder_count = 0;
 }
 
@@ -59,32 +60,9 @@ static void keep_file(struct keep *keep, const struct dso *dso, uint32_t module)
 		close(fd);
 }
 
-/* "NSpid:\t4711\t7": 7; the pid itself where there is no such line. */
-static int32_t own_pid(const struct proc *proc, int32_t pid)
-{
-	struct strbuf status = {0};
-	const char *line, *end, *last;
-	uint64_t number;
-	int32_t own = pid;
-	char path[40];
-
-	snprintf(path, sizeof(path), "%d/status", pid);
-	if (!file_read(proc->root, path, STATUS_MAX, &status)) {
-		line = strstr(strbuf_text(&status), "\nNSpid:");
-		end = line ? strchr(line + 1, '\n') : NULL;
-		last = end ? memrchr(line, '\t', (size_t)(end - line)) : NULL;
-		if (last && !parse_u64(last + 1, (size_t)(end - last - 1), &number) &&
-			number <= INT32_MAX)
-			own = (int32_t)number;
-	}
-	strbuf_done(&status);
-	return own;
-}
-
 static void keep_tmp(struct keep *keep, int32_t pid)
 {
 	struct keep_folder folder = {.pid = pid};
-	struct stat st;
 	char path[40];
 
 	if (pid <= 0 || keep_folder(keep, pid))
@@ -93,18 +71,27 @@ static void keep_tmp(struct keep *keep, int32_t pid)
 		keep->refused++;
 		return;
 	}
-	snprintf(path, sizeof(path), "%d", pid);
-	if (fstatat(keep->proc->root, path, &st, 0) < 0)
+	if (proc_identity_read(keep->proc->root, pid, &folder.where.who) < 0)
 		return;
-	folder.uid = st.st_uid;
-	folder.own_pid = own_pid(keep->proc, pid);
 	/* No link is followed at the end: a container's /tmp -> /etc would lead into our own.
 	 */
 	snprintf(path, sizeof(path), "%d/root/tmp", pid);
-	folder.fd =
+	folder.where.fd =
 		openat(keep->proc->root, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder.fd >= 0)
-		keep->folders[keep->folder_count++] = folder;
+	if (folder.where.fd < 0)
+		return;
+	folder.where.map_fd = perf_map_file_open(folder.where.fd, folder.where.who.own_pid);
+	keep->folders[keep->folder_count++] = folder;
+}
+
+void keep_refresh(struct keep *keep)
+{
+	for (uint32_t i = 0; i < keep->folder_count; i++) {
+		struct map_folder *where = &keep->folders[i].where;
+
+		if (where->map_fd < 0)
+			where->map_fd = perf_map_file_open(where->fd, where->who.own_pid);
+	}
 }
 
 void keep_module(void *ctx, const struct dso *dso, uint32_t module)

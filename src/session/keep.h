@@ -9,17 +9,17 @@
 #include "proc/pins.h"
 #include "proc/proc.h"
 #include "profile/profile.h"
+#include "symbolize/symbolize.h"
 #include "target/target.h"
 
 #include <stdint.h>
 
 enum { KEEP_FILES_MOST = 4096, KEEP_FOLDERS_MOST = 256 };
 
-/* The /tmp of a process that runs code without a file, and what it calls itself there. */
+/* The /tmp of a process that runs code without a file. */
 struct keep_folder {
-	int32_t pid, own_pid; /* own_pid: in the innermost pid namespace */
-	uint32_t uid;	      /* whose process it is */
-	int fd;
+	int32_t pid;
+	struct map_folder where;
 };
 
 struct keep {
@@ -36,6 +36,10 @@ void keep_done(struct keep *keep); /* takes a zeroed struct, too */
 
 /* For apply_options.module_seen: called when a module gets its first frame. */
 void keep_module(void *keep, const struct dso *dso, uint32_t module);
+
+/* To be called now and then: opens the maps that have appeared, before their writers remove
+ * them. */
+void keep_refresh(struct keep *keep);
 
 /* The module's file, which stays ours, or -1: symbolizer_options.pinned_fd. */
 int keep_fd(const struct keep *keep, uint32_t module);

@@ -433,8 +433,11 @@ static void quality_from_attr(struct load *load)
 static const char *why_then(struct load *load, uint32_t module, const char *why)
 {
 	uint8_t then = names_outcome(load->names, &load->out->profile, module);
+	enum module_outcome now = symbolizer_outcome(load->symbolizer, module);
 
-	return then && then <= MODULE_NO_FILE ? module_outcome_text((enum module_outcome)then)
+	if (then == now || (now != MODULE_FILE_MISSING && now != MODULE_NO_FILE))
+		return why;
+	return then && then < MODULE_OUTCOMES ? module_outcome_text((enum module_outcome)then)
 					      : why;
 }
 
@@ -445,8 +448,7 @@ static void notes_from_recorder(struct load *load)
 	for (uint32_t i = 0; i < out->note_count; i++) {
 		uint32_t module = out->notes[i].module;
 
-		if (out->notes[i].why &&
-			symbolizer_outcome(load->symbolizer, module) == MODULE_FILE_MISSING)
+		if (out->notes[i].why)
 			out->notes[i].why = why_then(load, module, out->notes[i].why);
 	}
 }
@@ -460,8 +462,7 @@ static int namings_from_recorder(struct load *load)
 	for (uint32_t i = 0; rc == 0 && i < load->out->naming_count; i++) {
 		struct module_naming *it = &load->out->namings[i];
 
-		if (symbolizer_outcome(load->symbolizer, it->module) == MODULE_FILE_MISSING)
-			it->why = why_then(load, it->module, it->why);
+		it->why = why_then(load, it->module, it->why);
 		if (!it->debug_file)
 			rc = names_debug_file(
 				load->names, profile, it->module, &it->debug_file);

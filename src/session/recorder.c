@@ -45,6 +45,7 @@ static int recorder_checkpoint(struct recorder *r)
 	int rc;
 
 	recorder_take_measures(r);
+	keep_refresh(&r->keep);
 	quality_of(r)->unfinished = true;
 	rc = header_refresh(&r->features, quality_of(r), &r->target);
 	/* The records are in order already: a round's end now and then lets readers forget. */

@@ -195,16 +195,14 @@ static int make_stacks(struct recorder *r, struct apply_options *apply)
 	return rc;
 }
 
-static int recorder_map_folder(void *ctx, int32_t pid, int32_t *ret_own_pid, uint32_t *ret_uid)
+static bool recorder_map_folder(void *ctx, int32_t pid, struct map_folder *ret_folder)
 {
 	const struct recorder *r = ctx;
 	const struct keep_folder *folder = keep_folder(&r->keep, pid);
 
-	if (!folder)
-		return -1;
-	*ret_own_pid = folder->own_pid;
-	*ret_uid = folder->uid;
-	return folder->fd;
+	if (folder)
+		*ret_folder = folder->where;
+	return folder != NULL;
 }
 
 static int recorder_pinned_fd(void *ctx, const struct profile *profile, uint32_t module)

@@ -1,7 +1,9 @@
 /*
- * How: the last number of "NSpid:" in /proc/PID/status is the pid that the program itself
- * knows; its /tmp is the one below /proc/PID/root. The owner of /proc/PID is the process's
- * effective user.
+ * How: the map is looked for where the process's own /tmp is, under the number that the process
+ * knows itself by: in a folder that was kept open while it ran, else below /proc/PID/root, else
+ * (it is gone, or the recording is of another time) in our /tmp. Anybody may write there, so
+ * a map speaks for a process when it is its user's or root's, and was not last written
+ * before the process began: pids are used again, and maps stay behind.
  */
 #include "symbolize/perf_map_file.h"
 
@@ -15,110 +17,130 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { STATUS_MAX = 64 << 10 };
+/* How far the clocks of a file and of a process may lie apart: ticks, steps of the clock. */
+#define SLACK_NS 1000000000ull
 
-/* "NSpid:\t4711\t7": 7; the pid itself where there is no such line. */
-static int own_pid(int pid)
+static uint64_t time_ns(const struct timespec *ts)
 {
-	struct strbuf status = {0};
-	char path[40];
-	uint64_t number;
-	const char *line, *end, *last;
-	int own = pid;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (!file_read(AT_FDCWD, path, STATUS_MAX, &status)) {
-		line = strstr(strbuf_text(&status), "\nNSpid:");
-		end = line ? strchr(line + 1, '\n') : NULL;
-		last = end ? memrchr(line, '\t', (size_t)(end - line)) : NULL;
-		if (last && !parse_u64(last + 1, (size_t)(end - last - 1), &number) &&
-			number <= INT32_MAX)
-			own = (int)number;
-	}
-	strbuf_done(&status);
-	return own;
+	return ts->tv_sec < 0 ? 0 : (uint64_t)ts->tv_sec * 1000000000u + (uint64_t)ts->tv_nsec;
 }
 
-static bool may_speak_for(int fd, uid_t user)
+static bool may_speak_for(const struct stat *file, const struct proc_identity *who)
 {
-	struct stat file;
+	uint64_t written = time_ns(&file->st_mtim), changed = time_ns(&file->st_ctim);
 
-	return !fstat(fd, &file) && (file.st_uid == user || !file.st_uid);
+	if (file->st_uid != who->uid && file->st_uid)
+		return false;
+	return !who->started_ns ||
+	       (written > changed ? written : changed) + SLACK_NS >= who->started_ns;
 }
 
-/* Who a process is; the caller where it is gone. */
-static uid_t user_of(int pid, bool live)
+/* What there is of it, up to the limit. The writer may cut it or write on meanwhile. */
+static int text_read(int fd, const struct stat *file, struct strbuf *text, bool *ret_cut)
 {
-	struct stat process;
-	char path[32];
+	uint64_t len = (uint64_t)file->st_size;
+	int64_t got;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return live && !stat(path, &process) ? process.st_uid : geteuid();
+	*ret_cut = len > PERF_MAP_BYTES_MAX;
+	len = *ret_cut ? PERF_MAP_BYTES_MAX : len;
+	if (!strbuf_reserve(text, len))
+		return -ENOMEM;
+	got = fd_pread_all(fd, text->text, len, 0);
+	if (got < 0)
+		return (int)got;
+	text->len = (size_t)got;
+	return 0;
 }
 
-static int map_read_fd(int fd, uid_t user, struct perf_map *ret_map)
+static int map_read_fd(int fd, const struct proc_identity *who, struct perf_map_read *ret_read)
 {
 	struct strbuf text = {0};
-	char path[48];
+	struct stat file;
+	bool cut;
 	int r;
 
-	if (fd < 0 || !may_speak_for(fd, user))
+	if (fd < 0 || fstat(fd, &file) < 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = file_read(AT_FDCWD, path, PERF_MAP_BYTES_MAX, &text);
+	if (!may_speak_for(&file, who)) {
+		ret_read->refused = true;
+		return 0;
+	}
+	r = text_read(fd, &file, &text, &cut);
 	if (!r)
-		r = perf_map_parse(strbuf_text(&text), text.len, ret_map);
+		r = perf_map_parse(strbuf_text(&text), text.len, &ret_read->map);
 	strbuf_done(&text);
-	if (r < 0)
+	if (r < 0) {
+		ret_read->unreadable |= r != -ENOMEM;
 		return r == -ENOMEM ? r : 0;
+	}
+	ret_read->map.cut |= cut;
 	return 1;
 }
 
-static int map_read(const char *root, int number, uid_t user, struct perf_map *ret_map)
+static int map_read(const char *root, int number, const struct proc_identity *who,
+	struct perf_map_read *ret_read)
 {
 	cleanup_close int fd = -1;
 	char path[48];
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", number);
 	fd = open_regular(root, path);
-	return map_read_fd(fd, user, ret_map);
+	ret_read->unreadable |= fd == -EACCES;
+	return map_read_fd(fd, who, ret_read);
 }
 
-/* In a folder that was kept open while the process ran. */
-static int map_read_kept(
-	const struct symbolizer_options *options, int pid, struct perf_map *ret_map)
+int perf_map_file_open(int folder, int32_t number)
 {
-	cleanup_close int look = -1, fd = -1;
-	int32_t own = pid;
-	uint32_t user;
-	int folder;
+	cleanup_close int look = -1;
 	struct stat st;
 	char path[48];
 
-	folder = options->map_folder ? options->map_folder(options->ctx, pid, &own, &user) : -1;
-	if (folder < 0)
-		return 0;
-	snprintf(path, sizeof(path), "perf-%d.map", own);
+	snprintf(path, sizeof(path), "perf-%d.map", number);
 	look = openat(folder, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (look < 0 || fstat(look, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
+		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return map_read_fd(fd, user, ret_map);
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* The file that has the name now, else the one that had it while the process ran. */
+static int map_read_kept(const struct map_folder *kept, struct perf_map_read *ret_read)
+{
+	cleanup_close int fd = perf_map_file_open(kept->fd, kept->who.own_pid);
+	int r = map_read_fd(fd, &kept->who, ret_read);
+
+	return r ? r : map_read_fd(kept->map_fd, &kept->who, ret_read);
+}
+
+/* Who a process is; the caller where it is gone. */
+static bool identity(
+	const struct symbolizer_options *options, int pid, struct proc_identity *ret_who)
+{
+	cleanup_close int proc = -1;
+
+	*ret_who = (struct proc_identity){.own_pid = pid, .uid = geteuid()};
+	if (!options->live)
+		return false;
+	proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return proc >= 0 && !proc_identity_read(proc, pid, ret_who);
 }
 
 int perf_map_file_read(
-	const struct symbolizer_options *options, int pid, struct perf_map *ret_map)
+	const struct symbolizer_options *options, int pid, struct perf_map_read *ret_read)
 {
+	struct map_folder kept = {.fd = -1, .map_fd = -1};
+	struct proc_identity who;
 	char root[32];
-	int r;
+	int r = 0;
 
+	*ret_read = (struct perf_map_read){.refused = false};
 	if (pid <= 0)
 		return 0;
-	r = map_read_kept(options, pid, ret_map);
-	if (!r && options->live) {
+	if (options->map_folder && options->map_folder(options->ctx, pid, &kept))
+		return map_read_kept(&kept, ret_read);
+	if (identity(options, pid, &who)) {
 		snprintf(root, sizeof(root), "/proc/%d/root", pid);
-		r = map_read(root, own_pid(pid), user_of(pid, true), ret_map);
+		r = map_read(root, who.own_pid, &who, ret_read);
 	}
-	return r ? r : map_read(options->sysroot, pid, user_of(pid, options->live), ret_map);
+	return r ? r : map_read(options->sysroot, pid, &who, ret_read);
 }

@@ -1,13 +1,15 @@
-/* Finds and reads the perf map that a JIT compiler wrote for a process. */
+/* The perf map of a process: names for code that was compiled while it ran. */
 #pragma once
 
 #include "object/perf_map.h"
 #include "symbolize/symbolize.h"
 
-/*
- * `live`: /proc/PID/root/tmp/perf-N.map, N the pid in the process's own namespace; then sysroot
- * + /tmp/perf-PID.map. Anybody may write to /tmp: the file counts only if its owner is the
- * process's user (where it is gone: the caller's), or root. 1: read; 0: none; or -ENOMEM.
- */
+struct perf_map_read {
+	struct perf_map map;
+	bool refused;	 /* there is one, of another user or of an earlier process */
+	bool unreadable; /* there is one, which cannot be read */
+};
+
+/* 1: it was read; 0: there is none that counts; -ENOMEM. */
 int perf_map_file_read(
-	const struct symbolizer_options *options, int pid, struct perf_map *ret_map);
+	const struct symbolizer_options *options, int pid, struct perf_map_read *ret_read);

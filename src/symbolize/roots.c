@@ -75,6 +75,20 @@ const char *module_outcome_text(enum module_outcome outcome)
 	case MODULE_NO_FILE:
 		return "memory without a file (JIT code); names need a perf map "
 		       "(/tmp/perf-PID.map) of the program";
+	case MODULE_MAP_CUT:
+		return "JIT code whose perf map is larger than what is read of one (10 million "
+		       "lines, 1 GiB); a jitdump has no such limit of lines";
+	case MODULE_MAP_BAD:
+		return "JIT code whose perf map (/tmp/perf-PID.map) is damaged: most of its "
+		       "lines are not START SIZE NAME";
+	case MODULE_MAP_REFUSED:
+		return "JIT code whose perf map (/tmp/perf-PID.map) is another user's, or was "
+		       "left by an earlier process of the same number: not used";
+	case MODULE_MAP_CLOSED:
+		return "JIT code whose perf map (/tmp/perf-PID.map) cannot be read; report as "
+		       "the same user or root";
+	case MODULE_OUTCOMES:
+		break;
 	}
 	return "";
 }

@@ -229,15 +229,28 @@ static int load_kernel(struct symbolizer *s, const struct profile *profile,
 	return load_kallsyms(s, module, state);
 }
 
+static enum module_outcome map_outcome(const struct perf_map_read *read)
+{
+	if (read->map.cut)
+		return MODULE_MAP_CUT;
+	if (read->map.bad_lines > read->map.lines / 2)
+		return MODULE_MAP_BAD;
+	if (read->map.table.count)
+		return MODULE_NAMED;
+	return read->refused	  ? MODULE_MAP_REFUSED
+	       : read->unreadable ? MODULE_MAP_CLOSED
+				  : MODULE_NO_FILE;
+}
+
 static int load_anonymous(
 	struct symbolizer *s, const struct module *module, struct module_state *state)
 {
-	struct perf_map map = {0};
-	int r = perf_map_file_read(&s->options, module->pid, &map);
+	struct perf_map_read read;
+	int r = perf_map_file_read(&s->options, module->pid, &read);
 
 	symtab_done(&state->table);
-	state->table = map.table; /* moved */
-	state->outcome = state->table.count ? MODULE_NAMED : MODULE_NO_FILE;
+	state->table = read.map.table; /* moved */
+	state->outcome = map_outcome(&read);
 	return r < 0 ? r : 0;
 }
 

@@ -14,12 +14,23 @@
 #pragma once
 
 #include "base/error.h"
+#include "proc/identity.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct symbolizer;
+
+/* Where a process leaves its perf map. The descriptors stay the lender's. */
+struct map_folder {
+	struct proc_identity who;
+	int fd;	    /* of the folder */
+	int map_fd; /* of the map, as it was while the process ran; -1: there was none */
+};
+
+/* The map in such a folder, for keeping; a descriptor of the caller's, or negative. */
+int perf_map_file_open(int folder, int32_t number);
 
 struct symbolizer_options {
 	bool live; /* the processes run on this machine now: /proc/PID may be asked */
@@ -36,9 +47,8 @@ struct symbolizer_options {
 	/* A descriptor that was pinned while the module was mapped (it stays the callee's), or
 	 * -1. */
 	int (*pinned_fd)(void *ctx, const struct profile *profile, uint32_t module);
-	/* The /tmp of a process, kept open while it ran (it stays the callee's), what the
-	 * process calls itself there, and its user; or -1. NULL: never. */
-	int (*map_folder)(void *ctx, int32_t pid, int32_t *ret_own_pid, uint32_t *ret_uid);
+	/* The /tmp of a process, kept open while it ran; false: it was not. NULL: never. */
+	bool (*map_folder)(void *ctx, int32_t pid, struct map_folder *ret_folder);
 	void *ctx;
 };
 
@@ -53,6 +63,11 @@ enum module_outcome {
 	MODULE_FILE_BROKEN,  /* not an ELF file, or damaged */
 	MODULE_HIDDEN,	     /* kptr_restrict, or another kernel than the recorded one */
 	MODULE_NO_FILE,	     /* anonymous memory */
+	MODULE_MAP_CUT,	     /* the perf map has more lines or bytes than are read */
+	MODULE_MAP_BAD,	     /* nearly none of its lines is one */
+	MODULE_MAP_REFUSED,  /* it is another user's, or an earlier process's */
+	MODULE_MAP_CLOSED,   /* it cannot be read */
+	MODULE_OUTCOMES,
 };
 
 int symbolizer_new(

@@ -586,6 +586,7 @@ static void jit_code_is_named_by_its_perf_map(void **state)
 		b.module.pid = 4711;
 		bench_go(&b, &(struct symbolizer_options){.sysroot = dir});
 		assert_string_equal(name_at(&b, 0x7f0000001010, true), "[unknown]");
+		assert_int_equal(outcome(&b), MODULE_MAP_REFUSED);
 		bench_done(&b);
 	}
 	scratch_remove(dir);
@@ -610,6 +611,119 @@ static void jit_code_is_named_by_its_perf_map(void **state)
 	assert_string_equal(name_at(&b, 0x600002, false), "later+0x2");
 	bench_done(&b);
 	unlink(path);
+}
+
+/* What a recorder kept of process 4711. */
+struct kept {
+	struct map_folder folder;
+};
+
+static bool kept_folder(void *ctx, int32_t pid, struct map_folder *ret_folder)
+{
+	const struct kept *kept = ctx;
+
+	if (pid != 4711)
+		return false;
+	*ret_folder = kept->folder;
+	return true;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void kept_map_is(
+	struct kept *kept, uint64_t addr, const char *name, enum module_outcome wanted)
+{
+	struct bench b;
+
+	bench_init(&b, MODULE_ANON, "//anon");
+	b.module.pid = 4711;
+	bench_go(&b, &(struct symbolizer_options){
+			     .live = true, .map_folder = kept_folder, .ctx = kept});
+	assert_string_equal(name_at(&b, addr, false), name);
+	assert_int_equal(outcome(&b), wanted);
+	bench_done(&b);
+}
+
+/* A map that stayed behind, of a process that had the same number before. */
+static void maps_of_earlier_processes_do_not_count(void **state)
+{
+	char dir[256], path[340];
+	struct kept kept = {{.who = {.own_pid = 7, .uid = geteuid()}, .map_fd = -1}};
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(path, sizeof(path), "%s/perf-7.map", dir);
+	assert_true(write_text(path, "1000 100 old\n"));
+	kept.folder.fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	kept_map_is(&kept, 0x1000, "old+0x0", MODULE_NAMED); /* nobody knows */
+	kept.folder.who.started_ns = wall_ns() - 5000000000u;
+	kept_map_is(&kept, 0x1000, "old+0x0", MODULE_NAMED);
+	kept.folder.who.started_ns = wall_ns() + 5000000000u;
+	kept_map_is(&kept, 0x1000, "[unknown]", MODULE_MAP_REFUSED);
+	close(kept.folder.fd);
+	scratch_remove(dir);
+}
+
+/* It is gone, or written anew from its start, when it is asked for. */
+static void maps_are_kept_and_read_as_they_are(void **state)
+{
+	char dir[256], path[340];
+	struct kept kept = {{.who = {.own_pid = 7, .uid = geteuid()}}};
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(path, sizeof(path), "%s/perf-7.map", dir);
+	kept.folder.fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(perf_map_file_open(kept.folder.fd, 7) < 0);
+	assert_int_equal(mkdir(path, 0700), 0); /* no file */
+	assert_true(perf_map_file_open(kept.folder.fd, 7) < 0);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("/proc/self/maps", path), 0); /* leads elsewhere */
+	assert_true(perf_map_file_open(kept.folder.fd, 7) < 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0); /* blocks */
+	assert_true(perf_map_file_open(kept.folder.fd, 7) < 0);
+	assert_int_equal(unlink(path), 0);
+	assert_true(write_text(path, "1000 100 first\n2000 100 second\n"));
+	kept.folder.map_fd = perf_map_file_open(kept.folder.fd, 7);
+	assert_true(kept.folder.map_fd >= 0);
+	assert_true(write_text(path, "2000 100 anew\n")); /* cut, and written again */
+	kept_map_is(&kept, 0x2000, "anew+0x0", MODULE_NAMED);
+	kept_map_is(&kept, 0x1000, "[unknown]", MODULE_NAMED);
+	assert_int_equal(unlink(path), 0);
+	kept_map_is(&kept, 0x2000, "anew+0x0", MODULE_NAMED);
+	assert_true(write_text(path, "3000 10 another file\n")); /* the name counts first */
+	kept_map_is(&kept, 0x3000, "another file+0x0", MODULE_NAMED);
+	close(kept.folder.map_fd);
+	close(kept.folder.fd);
+	scratch_remove(dir);
+}
+
+static void garbage_is_said(void **state)
+{
+	char dir[256], path[340], line[5] = "\1\2\3";
+	struct kept kept = {{.who = {.own_pid = 7, .uid = geteuid()}, .map_fd = -1}};
+	struct strbuf text = {0};
+
+	(void)state;
+	assert_true(scratch_make(dir, sizeof(dir)));
+	snprintf(path, sizeof(path), "%s/perf-7.map", dir);
+	kept.folder.fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	kept_map_is(&kept, 0x1000, "[unknown]", MODULE_NO_FILE);
+	strbuf_puts(&text, "1000 100 good\n");
+	for (int i = 0; i < 1000; i++)
+		strbuf_printf(&text, "%s%d\n", line, i * 7919);
+	assert_true(write_text(path, strbuf_text(&text)));
+	kept_map_is(&kept, 0x1000, "good+0x0", MODULE_MAP_BAD);
+	strbuf_done(&text);
+	close(kept.folder.fd);
+	scratch_remove(dir);
 }
 
 static void roots_are_known_by_name(void **state)
@@ -640,6 +754,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(kernel_names_are_of_the_recorded_kernel),
 	cmocka_unit_test(markers_and_anonymous_memory_have_no_file),
 	cmocka_unit_test(jit_code_is_named_by_its_perf_map),
+	cmocka_unit_test(maps_of_earlier_processes_do_not_count),
+	cmocka_unit_test(maps_are_kept_and_read_as_they_are),
+	cmocka_unit_test(garbage_is_said),
 	cmocka_unit_test(roots_are_known_by_name),
 };
 UNIT_TESTS("symbolize", tests)

@@ -4,9 +4,10 @@
  * pointer for something else and have large frames, so that nothing but a description of them
  * leads to their callers. x86_64 only.
  *
- *     jits SECONDS FOLDER GENERATIONS [VERSION] [plain]
+ *     jits SECONDS FOLDER GENERATIONS [VERSION] [plain | map | silent]
  *
- * What it made is told in FOLDER/jit-PID.dump; `plain`: without the descriptions.
+ * What it made is told in FOLDER/jit-PID.dump; `plain`: without the descriptions; `map`: in
+ * /tmp/perf-PID.map, which is removed at the end; `silent`: not at all.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -196,6 +197,17 @@ __attribute__((noinline)) static void clear_stack(void)
 		old[i] = 0;
 }
 
+static void tell_in_map(
+	const char *path, const unsigned char *at, size_t bytes, const char *name)
+{
+	FILE *map = fopen(path, "a");
+
+	if (!map)
+		exit(3);
+	fprintf(map, "%lx %zx %s\n", (unsigned long)(uintptr_t)at, bytes, name);
+	fclose(map);
+}
+
 __attribute__((noinline)) static void run(void (*outer)(uint64_t), double seconds)
 {
 	clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
@@ -210,13 +222,20 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 1;
 	int generations = argc > 3 ? atoi(argv[3]) : 1;
-	int fd = dump_open(argc > 2 ? argv[2] : ".", argc > 4 ? (uint32_t)atoi(argv[4]) : 1);
+	const char *how = argc > 5 ? argv[5] : "";
+	int plain = !strcmp(how, "plain"), map = !strcmp(how, "map");
+	int dump = plain || !*how;
+	int fd = dump ? dump_open(argc > 2 ? argv[2] : ".",
+				argc > 4 ? (uint32_t)atoi(argv[4]) : 1)
+		      : -1;
+	char map_path[64];
 	unsigned char *at = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static struct out code;
 
 	if (at == MAP_FAILED)
 		return 3;
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
 	for (int i = 0; i < generations; i++) {
 		uint32_t frame = FRAME + 0x40 * (uint32_t)i;
 		size_t outer_bytes, inner_bytes = make_code(&code, frame, &outer_bytes);
@@ -225,11 +244,19 @@ int main(int argc, char **argv)
 
 		memcpy(at, code.bytes, code.len);
 		snprintf(name, sizeof(name), "outer_%d", i);
-		tell(fd, at, outer_bytes, name, 2 * (uint64_t)i, frame, argc > 5);
+		if (dump)
+			tell(fd, at, outer_bytes, name, 2 * (uint64_t)i, frame, plain);
+		if (map)
+			tell_in_map(map_path, at, outer_bytes, name);
 		snprintf(name, sizeof(name), "inner_%d", i);
-		tell(fd, at + 64, inner_bytes, name, 2 * (uint64_t)i + 1, frame, argc > 5);
+		if (dump)
+			tell(fd, at + 64, inner_bytes, name, 2 * (uint64_t)i + 1, frame, plain);
+		if (map)
+			tell_in_map(map_path, at + 64, inner_bytes, name);
 		memcpy(&outer, &at, sizeof(outer));
 		run(outer, seconds / generations);
 	}
+	if (map)
+		unlink(map_path);
 	return 0;
 }
