@@ -76,6 +76,31 @@ static const struct field fields[] = {
 	FIELD(FIELD_TEXT, notes),
 };
 
+/* Counted from the records, and so not stored. */
+#define COUNTED(name)                                                                          \
+	{                                                                                      \
+#name, FIELD_NUMBER, offsetof(struct quality, name), sizeof(uint64_t)          \
+	}
+
+static const struct field counted[] = {
+	COUNTED(samples),
+	COUNTED(period_sum),
+	COUNTED(lost),
+	COUNTED(lost_records),
+	COUNTED(first_loss_ns),
+	COUNTED(last_loss_ns),
+	COUNTED(throttled),
+	COUNTED(throttled_ns),
+	COUNTED(unknown_records),
+	COUNTED(bad_records),
+	COUNTED(out_of_order),
+	COUNTED(user_frames),
+	COUNTED(unnamed_frames),
+	COUNTED(first_ns),
+	COUNTED(last_ns),
+	COUNTED(truncated_at),
+};
+
 static const char *const source_keys[] = {
 	[SOURCE_UNKNOWN] = "unknown",
 	[SOURCE_KERNEL] = "kernel",
@@ -92,13 +117,40 @@ static const char *const scope_keys[] = {
 	[SCOPE_SYSTEM] = "system",
 };
 
+const char *quality_source_key(enum quality_source source)
+{
+	return source_keys[(unsigned)source < ARRAY_LEN(source_keys) ? source : SOURCE_UNKNOWN];
+}
+
+const char *quality_scope_key(enum quality_scope scope)
+{
+	return scope_keys[(unsigned)scope < ARRAY_LEN(scope_keys) ? scope : SCOPE_UNKNOWN];
+}
+
+static void tell_numbers(const struct quality *quality, const struct field *table, size_t count,
+	quality_number_fn tell, void *ctx)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value;
+
+		if (table[i].kind != FIELD_NUMBER)
+			continue;
+		memcpy(&value, (const char *)quality + table[i].offset, sizeof(value));
+		tell(ctx, table[i].key, value);
+	}
+}
+
+void quality_numbers(const struct quality *quality, quality_number_fn tell, void *ctx)
+{
+	tell_numbers(quality, fields, ARRAY_LEN(fields), tell, ctx);
+	tell_numbers(quality, counted, ARRAY_LEN(counted), tell, ctx);
+}
+
 static void *field_at(struct quality *quality, const struct field *field)
 {
 	return (char *)quality + field->offset;
 }
 
-/* Only the numbers of the first half, and those of the second that counting cannot start at 0.
- */
 void quality_note(struct quality *quality, const char *sentence)
 {
 	size_t used = strlen(quality->notes), cap = sizeof(quality->notes);
@@ -106,6 +158,8 @@ void quality_note(struct quality *quality, const char *sentence)
 	snprintf(quality->notes + used, cap - used, "%s%s", used ? "\n" : "", sentence);
 }
 
+/* Only the numbers of the first half, and those of the second that counting cannot start at 0.
+ */
 void quality_init(struct quality *quality)
 {
 	*quality = (struct quality){.exit_status = -1};

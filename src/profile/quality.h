@@ -51,6 +51,9 @@ enum stack_stop {
 	STOP_COUNT,
 };
 
+/* What stands for the frames that are missing in a STOP_SWITCHED stack. */
+#define GOROUTINE_MARKER "[goroutine not read]"
+
 struct quality {
 	/* ---- measured by the recorder, stored */
 	char event[64];	     /* "cpu-clock", with :u where the kernel's part is excluded */
@@ -116,6 +119,13 @@ int quality_read(struct quality *quality, const char *text, size_t len, struct e
 
 const char *quality_stop_name(enum stack_stop stop); /* "root reached", ... */
 const char *quality_source_name(enum quality_source source);
+/* One word each, as the section and JSON have it: "kernel-user-only", "cgroup". */
+const char *quality_source_key(enum quality_source source);
+const char *quality_scope_key(enum quality_scope scope);
+
+/* Every number of both halves by its name in the struct; QUALITY_UNKNOWN is told as it is. */
+typedef void (*quality_number_fn)(void *ctx, const char *key, uint64_t value);
+void quality_numbers(const struct quality *quality, quality_number_fn tell, void *ctx);
 
 /* ---- derived; each returns false when it does not apply or is unknown */
 

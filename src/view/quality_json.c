@@ -5,69 +5,6 @@
 #include "view/label.h"
 #include "view/quality_json.h"
 
-#include <stddef.h>
-
-struct number {
-	const char *key;
-	size_t offset;
-};
-
-#define NUMBER(name)                                                                           \
-	{                                                                                      \
-#name, offsetof(struct quality, name)                                          \
-	}
-
-static const struct number numbers[] = {
-	NUMBER(frequency_hz),
-	NUMBER(period),
-	NUMBER(wall_ns),
-	NUMBER(event_count),
-	NUMBER(cpu_ns),
-	NUMBER(user_ns),
-	NUMBER(kernel_ns),
-	NUMBER(lost_read),
-	NUMBER(ring_pages),
-	NUMBER(ring_pages_asked),
-	NUMBER(copy_bytes),
-	NUMBER(first_stack_ns),
-	NUMBER(behind_ns),
-	NUMBER(behind_times),
-	NUMBER(by_pointers),
-	NUMBER(targets),
-	NUMBER(samples),
-	NUMBER(period_sum),
-	NUMBER(lost),
-	NUMBER(lost_records),
-	NUMBER(first_loss_ns),
-	NUMBER(last_loss_ns),
-	NUMBER(throttled),
-	NUMBER(throttled_ns),
-	NUMBER(unknown_records),
-	NUMBER(bad_records),
-	NUMBER(out_of_order),
-	NUMBER(user_frames),
-	NUMBER(unnamed_frames),
-	NUMBER(first_ns),
-	NUMBER(last_ns),
-	NUMBER(truncated_at),
-};
-
-static const char *const sources[] = {
-	[SOURCE_UNKNOWN] = "unknown",
-	[SOURCE_KERNEL] = "kernel",
-	[SOURCE_KERNEL_USER_ONLY] = "kernel-user-only",
-	[SOURCE_AGENT] = "agent",
-	[SOURCE_PTRACE] = "ptrace",
-	[SOURCE_SIM] = "sim",
-};
-
-static const char *const scopes[] = {
-	[SCOPE_UNKNOWN] = "unknown",
-	[SCOPE_INHERIT] = "inherit",
-	[SCOPE_CGROUP] = "cgroup",
-	[SCOPE_SYSTEM] = "system",
-};
-
 static const char *const stops[STOP_COUNT] = {
 	[STOP_ROOT] = "root",
 	[STOP_NO_USER] = "no_user",
@@ -100,14 +37,22 @@ static void json_share(struct json_out *json, const char *key, bool known, doubl
 		json_null(json, key);
 }
 
+static void json_number(void *json, const char *key, uint64_t value)
+{
+	if (value == QUALITY_UNKNOWN)
+		json_null(json, key);
+	else
+		json_u64(json, key, value);
+}
+
 static void json_measured(struct json_out *json, const struct quality *q)
 {
 	json_string(json, "event", q->event);
 	json_string(json, "why_event", q->why_event);
 	json_string(json, "clock", q->clock);
 	json_string(json, "cpu_clock", q->cpu_clock_name);
-	json_string(json, "source", (unsigned)q->source < 6 ? sources[q->source] : "unknown");
-	json_string(json, "scope", (unsigned)q->scope < 4 ? scopes[q->scope] : "unknown");
+	json_string(json, "source", quality_source_key(q->source));
+	json_string(json, "scope", quality_scope_key(q->scope));
 	json_bool(json, "weight_is_ns", q->weight_is_ns);
 	json_bool(json, "interrupted", q->interrupted);
 	json_bool(json, "unfinished", q->unfinished);
@@ -116,15 +61,7 @@ static void json_measured(struct json_out *json, const struct quality *q)
 		json_i64(json, "exit_status", q->exit_status);
 	else
 		json_null(json, "exit_status");
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const char *at = (const char *)q + numbers[i].offset;
-		uint64_t value = *(const uint64_t *)(const void *)at;
-
-		if (value == QUALITY_UNKNOWN)
-			json_null(json, numbers[i].key);
-		else
-			json_u64(json, numbers[i].key, value);
-	}
+	quality_numbers(q, json_number, json);
 	json_open(json, "stacks", '{');
 	for (unsigned i = 0; i < STOP_COUNT; i++)
 		json_u64(json, stops[i], q->stops[i]);
