@@ -252,10 +252,15 @@ uint32_t target_process(struct target *target, int32_t pid)
 {
 	uint32_t id = find_process(target, pid);
 
-	if (id == TARGET_NONE)
-		id = process_new(target, pid);
+	if (id != TARGET_NONE)
+		return id;
+	id = process_new(target, pid);
 	if (id == TARGET_NONE)
 		refuse(target, -ENOMEM);
+	/* The idle tasks of all CPUs; no record and no /proc names them. */
+	else if (!pid &&
+		 strings_add(&target->strings, "swapper", 7, &target->processes[id].comm) < 0)
+		target->refused++;
 	return id;
 }
 

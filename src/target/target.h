@@ -149,10 +149,10 @@ void target_done(struct target *target);
 
 /*
  * The process or thread with that number, also when it is dead and still remembered; made when
- * it is not there (a process: known = false, comm ""; a thread: named as its process).
- * TARGET_NONE when memory is out (counted in `refused`). target_thread() also moves a thread
- * that was believed in another process (numbers are reused), and a thread that nobody knew
- * brings a dead process back: it was not the last one that died.
+ * it is not there (a process: known = false, comm "", or "swapper" for 0; a thread: named as
+ * its process). TARGET_NONE when memory is out (counted in `refused`). target_thread() also
+ * moves a thread that was believed in another process (numbers are reused), and a thread that
+ * nobody knew brings a dead process back: it was not the last one that died.
  */
 uint32_t target_process(struct target *target, int32_t pid);
 uint32_t target_thread(struct target *target, int32_t pid, int32_t tid);

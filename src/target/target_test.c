@@ -487,6 +487,17 @@ static void names_tell_the_kind(void **state)
 		assert_int_equal(dso_kind_of(cases[i].name, cases[i].in_kernel), cases[i].kind);
 }
 
+static void the_idle_tasks_have_their_name(void **state)
+{
+	struct target target = {0};
+	uint32_t idle = target_thread(&target, 0, 0), other = target_thread(&target, 7, 7);
+
+	(void)state;
+	assert_string_equal(strings_get(&target.strings, target.threads[idle].comm), "swapper");
+	assert_string_equal(strings_get(&target.strings, target.threads[other].comm), "");
+	target_done(&target);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(fork_shares_maps_until_one_changes),
 	cmocka_unit_test(a_child_of_an_unknown_parent_is_not_known),
@@ -507,5 +518,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_dso_is_one_by_its_key),
 	cmocka_unit_test(a_dso_of_proc_is_the_one_of_the_records),
 	cmocka_unit_test(names_tell_the_kind),
+	cmocka_unit_test(the_idle_tasks_have_their_name),
 };
 UNIT_TESTS("target", tests)
