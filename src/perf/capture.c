@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { FDS_LIMIT = 1 << 20, RINGS_LIMIT = 4096, WAKE_STACKS = 32 };
+enum { FDS_LIMIT = 1 << 20, RINGS_LIMIT = 4096 };
 
 struct capture_fd {
 	int fd;
@@ -367,18 +367,10 @@ struct attach_to {
 	unsigned long flags;
 };
 
-/*
- * When poll() returns: a quarter of a ring. With copied stacks sooner, since what lies deeper
- * than the copy is read from the target afterwards, and the sooner the better.
- */
+/* When poll() returns: a quarter of a ring. */
 static uint32_t watermark_bytes(const struct capture *capture)
 {
-	uint32_t quarter = capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4;
-	uint32_t stacks = capture->events[0].attr.sample_stack_user * WAKE_STACKS;
-
-	if (capture->wake_at_once)
-		return 1;
-	return stacks && stacks < quarter ? stacks : quarter;
+	return capture->wake_at_once ? 1 : capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4;
 }
 
 static int event_attach(struct capture *capture, struct event_fds *event,

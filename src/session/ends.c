@@ -95,6 +95,7 @@ int ends_wait(struct ends *ends, int timeout_ms)
 			break;
 		case END_PROCESS:
 			ends_drop(ends, i);
+			bits |= ENDS_PROCESS_GONE;
 			if (!--ends->processes)
 				bits |= ENDS_TARGETS_GONE;
 			break;

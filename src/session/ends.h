@@ -12,6 +12,7 @@ enum ends_seen {	       /* bits */
 	ENDS_SIGNAL = 1,       /* the signal descriptor is readable */
 	ENDS_CONTROL = 2,      /* the control descriptor is */
 	ENDS_TARGETS_GONE = 4, /* the last process has ended */
+	ENDS_PROCESS_GONE = 8, /* a process has ended */
 };
 
 struct ends {

@@ -14,6 +14,8 @@
 
 enum { RELEASES_A_RING = 8, RELEASE_LEAST = 16 << 10 };
 
+enum { CACHE_LINE = 64, AHEAD_BYTES = 1024, AHEAD_LEAST = 4096 };
+
 static int ring_peek(void *ring, const void **ret_record)
 {
 	return perf_ringbuf_peek(ring, ret_record);
@@ -144,6 +146,19 @@ static void note_young(struct pump *pump)
 
 /* ---- a round */
 
+/*
+ * Copied stacks were written long ago or by another CPU: what of the next one in this ring will
+ * be looked at is fetched while this one is worked on. It most likely is as long.
+ */
+static void look_ahead(const void *record, uint32_t size)
+{
+	const uint8_t *next = (const uint8_t *)record + size;
+
+	__builtin_prefetch(next + size - sizeof(uint64_t)); /* how much of it was copied */
+	for (uint32_t at = 0; at < AHEAD_BYTES; at += CACHE_LINE)
+		__builtin_prefetch(next + at);
+}
+
 int pump_round(struct pump *pump, bool everything)
 {
 	uint64_t limit = merge_limit(pump, everything);
@@ -159,6 +174,8 @@ int pump_round(struct pump *pump, bool everything)
 			pump->broken_bytes += perf_ringbuf_skip(pump->rings[input].ring);
 			continue;
 		}
+		if ((uint32_t)size >= AHEAD_LEAST)
+			look_ahead(record, (uint32_t)size);
 		rc = pump->sink(pump->ctx, record, (uint32_t)size);
 		merge_pop(&pump->merge);
 		pump->records++;

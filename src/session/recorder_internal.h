@@ -22,6 +22,9 @@ enum {
 	/* While a recording is young: files are opened before they are gone. */
 	POLL_EARLY_MS = 10,
 	EARLY_NS = 100 * 1000 * 1000,
+	/* While stacks are deeper than their copies: the sooner the rest is read, the more of
+	 * it is still there. */
+	POLL_LATE_MS = 20,
 	CHECKPOINT_NS = 1000 * 1000 * 1000, /* what a killed recorder may lose */
 	EXIT_GRACE_MS = 5000,
 	PRIORITY_MOST = -20, /* nice */
@@ -56,6 +59,9 @@ struct recorder {
 	struct ends ends;
 	struct span span;
 	uint64_t started_ns;
+	uint64_t now_ns;       /* when it woke last */
+	uint64_t clocks_ns;    /* when the targets' clocks were read last */
+	uint64_t late_tried;   /* stacks that were read late, when it was asked last */
 	struct stacks *stacks; /* NULL: the kernel's chains are taken */
 	struct strain strain;
 	struct keep keep;

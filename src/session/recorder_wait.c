@@ -1,8 +1,12 @@
 /* When sampling begins and rests, and what the recorder waits for meanwhile. */
 #include "session/recorder_internal.h"
 
+#include "session/stacks.h"
+
 #include <errno.h>
 #include <sys/signalfd.h>
+
+enum { CLOCKS_NS = POLL_MS * 1000 * 1000 };
 
 /* ---- sampling begins, rests, ends */
 
@@ -162,24 +166,53 @@ static uint64_t next_moment(const struct recorder *r)
 	return at;
 }
 
-static int poll_timeout(const struct recorder *r)
+/* Since it was asked last: were there stacks that go on above what was copied? */
+static bool deep_stacks(struct recorder *r)
 {
-	uint64_t now = recorder_now_ns(), at = next_moment(r), left;
-	bool early = r->span.begun && now - r->span.begun_ns < EARLY_NS;
-	int most = early ? POLL_EARLY_MS : POLL_MS;
+	struct stacks_stats stats = {0};
+	uint64_t had = r->late_tried;
 
+	if (r->stacks)
+		stacks_stats(r->stacks, &stats);
+	r->late_tried = stats.late + stats.late_refused;
+	return r->late_tried != had;
+}
+
+static int poll_timeout(struct recorder *r)
+{
+	bool early = r->span.begun && r->now_ns < r->span.begun_ns + EARLY_NS;
+	int most = deep_stacks(r) ? POLL_LATE_MS : POLL_MS;
+	uint64_t at = next_moment(r), now, left;
+
+	if (early)
+		most = POLL_EARLY_MS;
 	if (at == UINT64_MAX)
 		return most;
+	now = recorder_now_ns();
 	left = at > now ? (at - now + 999999) / 1000000 : 0;
 	return left < (uint64_t)most ? (int)left : most;
 }
 
-bool recorder_duration_over(const struct recorder *r)
+static bool duration_over_at(const struct recorder *r, uint64_t now_ns)
 {
 	const struct record_options *options = r->options;
 
 	return options->duration_ns &&
-	       recorder_now_ns() >= r->started_ns + options->delay_ns + options->duration_ns;
+	       now_ns >= r->started_ns + options->delay_ns + options->duration_ns;
+}
+
+bool recorder_duration_over(const struct recorder *r)
+{
+	return duration_over_at(r, recorder_now_ns());
+}
+
+/* A clock goes with its process: it is read again and again, and when one has ended. */
+static void read_clocks(struct recorder *r, bool ended)
+{
+	if (!ended && r->now_ns - r->clocks_ns < CLOCKS_NS)
+		return;
+	r->clocks_ns = r->now_ns;
+	targets_clocks_read(&r->targets);
 }
 
 /* Waits, and carries out what has come. 1: the recording ends; 0, or a negative errno. */
@@ -187,20 +220,23 @@ int recorder_wait(struct recorder *r)
 {
 	const struct record_options *options = r->options;
 	int seen = ends_wait(&r->ends, poll_timeout(r));
-	uint64_t now = recorder_now_ns();
+	bool by_asking = r->targets.command.pidfd < 0;
 
+	r->now_ns = recorder_now_ns();
 	if (seen < 0)
 		return error_set(r->err, seen, "waiting for samples: %s", strerror(-seen));
 	if (seen & ENDS_SIGNAL)
 		read_signals(r);
 	if (seen & ENDS_CONTROL)
 		read_control(r);
-	if (options->delay_ns && !r->span.begun && now >= r->started_ns + options->delay_ns)
+	if (options->delay_ns && !r->span.begun &&
+		r->now_ns >= r->started_ns + options->delay_ns)
 		span_on(r);
-	r->stop |= recorder_duration_over(r);
-	targets_clocks_read(&r->targets);
+	r->stop |= duration_over_at(r, r->now_ns);
+	read_clocks(r, r->stop || (seen & ENDS_PROCESS_GONE));
 	if (r->stop)
 		quality_of(r)->interrupted = true;
-	return r->stop || (seen & ENDS_TARGETS_GONE) || recorder_command_ended(r) ||
+	return r->stop || (seen & ENDS_TARGETS_GONE) ||
+	       ((by_asking || (seen & ENDS_PROCESS_GONE)) && recorder_command_ended(r)) ||
 	       threads_ended(r);
 }
