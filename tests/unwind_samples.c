@@ -254,9 +254,9 @@ static void print_totals(const struct dump *dump, const struct collection *colle
 		dump->counts[0], dump->counts[1], dump->counts[2], dump->counts[3],
 		dump->counts[4]);
 	printf("stats cache hits %" PRIu64 " rechecked %" PRIu64 " misses %" PRIu64
-	       " modules %" PRIu64 " evicted %" PRIu64 " tables %zu\n",
-		stats.hits, stats.rechecked, stats.misses, stats.modules_opened,
-		stats.modules_evicted, stats.tables_bytes);
+	       " from rows %" PRIu64 " modules %" PRIu64 " evicted %" PRIu64 " tables %zu\n",
+		stats.hits, stats.rechecked, stats.misses, stats.from_rows,
+		stats.modules_opened, stats.modules_evicted, stats.tables_bytes);
 	print_times(dump);
 }
 

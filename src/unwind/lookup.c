@@ -5,6 +5,10 @@
  * process's is right as it is. After a change of the maps (or for another process with the same
  * file at the same place) a look at the mappings tells whether it still is. Else the rule is
  * worked out: mapping -> module -> CFI row, or what the code does.
+ *
+ * Where a thread was interrupted is another address nearly every time, but mostly in a row that
+ * was worked out before. So a rule that holds for all of its row is kept a second time, with
+ * the row's range, under the block of code that it was asked for.
  */
 #include "unwind/starts.h"
 #include "unwind/unwinder.h"
@@ -174,6 +178,42 @@ static bool rule_by_go(
 	return true;
 }
 
+/* ---- rules of whole rows; `addr`: that is looked up, at run time */
+
+static struct row_rule *row_rule_of(struct unwinder *u, uint64_t addr)
+{
+	return &u->row_rules[hash_u64(addr / ROW_BLOCK) & (ROW_RULES - 1)];
+}
+
+/* Expressions may count from the address: what comes from them holds for one only. */
+static void row_rule_keep(
+	struct walk *walk, const struct rule *rule, uint64_t addr, uint64_t vaddr)
+{
+	const struct cfi_row *row = &walk->unwinder->row;
+
+	if (rule->kind != RULE_FRAME || row->cfa.kind == CFI_VAL_EXPR ||
+		(rule->flags & RULE_FROM_REG) || vaddr < row->start || vaddr >= row->end)
+		return;
+	*row_rule_of(walk->unwinder, addr) = (struct row_rule){
+		addr - (vaddr - row->start), addr + (row->end - vaddr), *rule};
+}
+
+/* False as well for a return address behind the row's last instruction: see starts_a_root(). */
+static bool row_rule_find(struct walk *walk, struct rule *rule, uint64_t addr, bool exact)
+{
+	const struct row_rule *kept = row_rule_of(walk->unwinder, addr);
+	struct rule found = kept->rule;
+
+	if (addr < kept->lo || addr + !exact >= kept->hi || found.dso != rule->dso ||
+		found.bias != rule->bias)
+		return false;
+	found.key = rule->key;
+	found.generation = rule->generation;
+	*rule = found;
+	walk->unwinder->stats.from_rows++;
+	return true;
+}
+
 static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool exact)
 {
 	struct module *module = module_of(walk, rule);
@@ -211,6 +251,8 @@ static void rule_make(struct walk *walk, struct rule *rule, uint64_t pc, bool ex
 	if (!exact &&
 		(rule->kind == RULE_SIGRETURN || (rc == 0 && walk->unwinder->row.signal_frame)))
 		rule->flags |= RULE_STARTS;
+	if (rc == 0)
+		row_rule_keep(walk, rule, pc - !exact, vaddr);
 }
 
 /*
@@ -264,7 +306,7 @@ static struct rule *rule_fetch(struct walk *walk, struct rule *set, uint64_t pc,
 	set[0] = u->passing;
 	if (dso == TARGET_NONE)
 		set[0].kind = RULE_UNMAPPED;
-	else
+	else if (!row_rule_find(walk, &set[0], pc - !exact, exact))
 		rule_make(walk, &set[0], pc, exact);
 	return &set[0];
 }

@@ -44,20 +44,24 @@ static bool progress(struct walk *walk, uint64_t cfa, bool signal, unsigned cfa_
 static uint64_t load_from_copy(struct walk *walk, const struct rule *rule, const uint8_t *area)
 {
 	const struct arch *arch = walk->arch;
-	uint64_t ra;
+	const uint8_t *tracked = arch->tracked;
+	unsigned count = arch->tracked_count;
+	uint64_t known = walk->known, ra;
 
-	for (unsigned i = 0; i < arch->tracked_count; i++) {
-		unsigned reg = arch->tracked[i];
+	for (unsigned i = 0; i < count; i++) {
+		unsigned reg = tracked[i];
+		int16_t slot = rule->slots[i];
+		uint64_t value;
 
-		if (rule->slots[i] == RULE_NOT_SAVED)
-			continue;
-		if (rule->slots[i] == RULE_LOST) {
-			walk->known &= ~(1ull << reg);
-			continue;
+		if (slot > RULE_LOST) {
+			memcpy(&value, area + 8 * slot, sizeof(value));
+			walk->regs[reg] = value;
+			known |= 1ull << reg;
+		} else if (slot == RULE_LOST) {
+			known &= ~(1ull << reg);
 		}
-		memcpy(&walk->regs[reg], area + 8 * rule->slots[i], sizeof(walk->regs[reg]));
-		walk->known |= 1ull << reg;
 	}
+	walk->known = known;
 	if (rule->flags & RULE_RA_IN_REG)
 		return walk->regs[arch->ra];
 	memcpy(&ra, area + 8 * rule->ra_slot, sizeof(ra));

@@ -26,10 +26,14 @@ struct memory *walk_memory(const struct walk *walk)
 
 int unwinder_new(const struct unwinder_options *options, struct unwinder **ret_unwinder)
 {
-	struct unwinder *u = calloc(1, sizeof(*u));
+	const size_t align = _Alignof(struct unwinder);
+	void *allocated = calloc(1, sizeof(struct unwinder) + align - 1);
+	struct unwinder *u;
 
-	if (!u)
+	if (!allocated)
 		return -ENOMEM;
+	u = (void *)(((uintptr_t)allocated + align - 1) & ~(uintptr_t)(align - 1));
+	u->allocated = allocated;
 	modules_init(&u->modules, options);
 	*ret_unwinder = u;
 	return 0;
@@ -40,7 +44,7 @@ void unwinder_free(struct unwinder *unwinder)
 	if (!unwinder)
 		return;
 	modules_done(&unwinder->modules);
-	free(unwinder);
+	free(unwinder->allocated);
 }
 
 void unwinder_forget(struct unwinder *unwinder, uint32_t dso)
@@ -50,6 +54,9 @@ void unwinder_forget(struct unwinder *unwinder, uint32_t dso)
 	for (unsigned i = 0; i < RULES; i++)
 		if (dso == TARGET_NONE || unwinder->rules[i].dso == dso)
 			unwinder->rules[i].kind = RULE_EMPTY;
+	for (unsigned i = 0; i < ROW_RULES; i++)
+		if (dso == TARGET_NONE || unwinder->row_rules[i].rule.dso == dso)
+			unwinder->row_rules[i].hi = 0;
 }
 
 void unwinder_stats(const struct unwinder *unwinder, struct unwind_stats *ret_stats)
@@ -61,26 +68,41 @@ void unwinder_stats(const struct unwinder *unwinder, struct unwind_stats *ret_st
 	ret_stats->tables_bytes = unwinder->modules.bytes;
 }
 
+/* Which word of a record is which register: the same for all records of an event. */
+static void registers_order(struct regs_order *order, const struct arch *arch, uint64_t mask)
+{
+	*order = (struct regs_order){.arch = arch, .mask = mask, .pc_at = ARCH_NONE};
+	for (; mask; mask &= mask - 1) {
+		unsigned bit = (unsigned)__builtin_ctzll(mask);
+		uint8_t at = order->words++;
+
+		if (bit == arch->perf_pc)
+			order->pc_at = at;
+		if (bit >= arch->perf_count || arch->dwarf_of_perf[bit] == ARCH_NONE)
+			continue;
+		order->of[order->count].at = at;
+		order->of[order->count++].reg = arch->dwarf_of_perf[bit];
+		order->known |= 1ull << arch->dwarf_of_perf[bit];
+	}
+}
+
 /* The registers of the record, by DWARF number. False: there are none to begin with. */
 static bool registers_load(struct walk *walk)
 {
+	struct regs_order *order = &walk->unwinder->regs_order;
 	const struct wick_regs *regs = walk->in->regs;
-	const struct arch *arch = walk->arch;
-	uint64_t mask = regs->abi ? regs->mask : 0;
-	bool has_pc = false;
 
-	for (uint64_t i = 0; mask && i < regs->values.n; i++, mask &= mask - 1) {
-		unsigned bit = (unsigned)__builtin_ctzll(mask);
-		uint64_t value = wick_word(regs->values, i);
-
-		if (bit == arch->perf_pc) {
-			walk->pc = value & walk->addr_mask;
-			has_pc = true;
-		}
-		if (bit < arch->perf_count && arch->dwarf_of_perf[bit] != ARCH_NONE)
-			reg_set(walk, arch->dwarf_of_perf[bit], value);
-	}
-	return has_pc && reg_known(walk, arch->sp);
+	if (!regs->abi)
+		return false;
+	if (order->mask != regs->mask || order->arch != walk->arch)
+		registers_order(order, walk->arch, regs->mask);
+	if (order->pc_at == ARCH_NONE || regs->values.n < order->words)
+		return false;
+	for (unsigned i = 0; i < order->count; i++)
+		walk->regs[order->of[i].reg] = wick_word(regs->values, order->of[i].at);
+	walk->known = order->known;
+	walk->pc = wick_word(regs->values, order->pc_at) & walk->addr_mask;
+	return reg_known(walk, walk->arch->sp);
 }
 
 static bool walk_begin(struct walk *walk, struct unwinder *unwinder,
@@ -281,6 +303,7 @@ static enum stack_stop climb(struct walk *walk)
 			return STOP_DEPTH;
 		emit(walk, rule, how);
 		out->stop_addr = walk->pc;
+		out->stop_dso = rule->dso;
 		if (walk->late != LATE_GOOD)
 			walk->sure_count = out->count;
 		rc = step(walk, rule, &how);
@@ -318,8 +341,10 @@ static void finish(struct walk *walk, struct unwind_result *out)
 	if (out->stop == STOP_COPY_EXHAUSTED || out->stop == STOP_UNREADABLE ||
 		out->stop == STOP_SWITCHED)
 		out->stop_read = walk->fail_addr;
-	mapping = target_find(walk->in->target, walk->in->process, out->stop_addr);
-	out->stop_dso = mapping ? mapping->dso : TARGET_NONE;
+	if (out->stop != STOP_ROOT) { /* of data, too */
+		mapping = target_find(walk->in->target, walk->in->process, out->stop_addr);
+		out->stop_dso = mapping ? mapping->dso : TARGET_NONE;
+	}
 	result_edges(walk, out);
 }
 

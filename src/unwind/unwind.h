@@ -163,6 +163,7 @@ struct unwind_stats {
 	uint64_t hits;	    /* the rule was in the cache, and the mappings had not changed */
 	uint64_t rechecked; /* it was there after a look at the mappings */
 	uint64_t misses;
+	uint64_t from_rows; /* of them: in a row that was worked out for another address */
 	uint64_t modules_opened, modules_refused, modules_evicted;
 	size_t tables_bytes; /* held now */
 };

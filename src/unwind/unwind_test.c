@@ -330,6 +330,41 @@ static void plt_entries_depend_on_the_address(void **state)
 	world_done(&w);
 }
 
+/*
+ * A function of two rows: nothing pushed in its first 4 bytes, 8 bytes from there on. An
+ * address is answered by what another one of its row gave, and by that only.
+ */
+static void addresses_of_one_row_share_its_rule(void **state)
+{
+	static const struct program programs[] = {
+		PROGRAM(0x40 | 4, 0x0e, 16), PROGRAM(RA_UNDEFINED)};
+	struct unwind_stats stats;
+	struct world w;
+
+	(void)state;
+	world_make(&w, UNWIND_X86_64, programs, 2, NULL);
+	w.stack[0] = CALLER(1) + 1;
+	w.stack[1] = CALLER(1) + 2;
+	for (unsigned at = 0; at < FN_BYTES; at++) {
+		w.regs[PERF_IP] = FN(0) + at;
+		if (at < 4)
+			ASSERT_STACK(&w, STOP_ROOT, FN(0) + at, CALLER(1) + 1);
+		else
+			ASSERT_STACK(&w, STOP_ROOT, FN(0) + at, CALLER(1) + 2);
+	}
+	unwinder_stats(w.unwinder, &stats);
+	assert_int_equal(stats.misses, FN_BYTES + 2);
+	assert_true(stats.from_rows >= FN_BYTES - 4);
+	/* Backwards they are other rows' neighbours. */
+	unwinder_forget(w.unwinder, TARGET_NONE);
+	for (unsigned at = FN_BYTES; at-- > 0;) {
+		w.regs[PERF_IP] = FN(0) + at;
+		run(&w);
+		assert_int_equal(w.addrs[1], CALLER(1) + (at < 4 ? 1 : 2));
+	}
+	world_done(&w);
+}
+
 /* gcc leaves the rules of popped registers as they were. */
 static void popped_registers_keep_their_value(void **state)
 {
@@ -611,6 +646,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(registers_lead_to_the_frame),
 	cmocka_unit_test(return_address_taken_from_the_stack),
 	cmocka_unit_test(plt_entries_depend_on_the_address),
+	cmocka_unit_test(addresses_of_one_row_share_its_rule),
 	cmocka_unit_test(popped_registers_keep_their_value),
 	cmocka_unit_test(signal_frames_change_the_stack),
 	cmocka_unit_test(late_memory_completes),

@@ -14,14 +14,35 @@ struct link {
 	bool fits;
 };
 
+struct regs_order {
+	const struct arch *arch;
+	uint64_t mask;	/* perf's */
+	uint64_t known; /* DWARF registers that it has */
+	uint8_t words, pc_at, count;
+	struct {
+		uint8_t at, reg;
+	} of[64];
+};
+
+/* A rule that holds for all addresses of its row. */
+struct row_rule {
+	uint64_t lo, hi; /* [lo, hi) at run time */
+	struct rule rule;
+};
+
+enum { ROW_RULES = 1024, ROW_BLOCK = 64 };
+
 struct unwinder {
+	void *allocated; /* what it lies in */
 	struct modules modules;
 	struct unwind_stats stats;
+	struct regs_order regs_order;
 	struct cfi_row row; /* of the look-up at hand: large */
 	struct memory memory;
 	struct link links[LINKS];
 	struct rule passing; /* of code that may be another soon: not remembered */
-	struct rule rules[RULES];
+	struct row_rule row_rules[ROW_RULES];
+	_Alignas(64) struct rule rules[RULES]; /* each is one cache line */
 };
 
 /* ---- lookup.c */
