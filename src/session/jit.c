@@ -11,6 +11,7 @@
 #include "object/jitdump.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -266,6 +267,25 @@ int jit_code(const struct jit *jit, const struct profile *profile, uint32_t modu
 	if (rc == 0)
 		*ret_bytes = take_ptr(&bytes);
 	return rc;
+}
+
+static void say(struct quality *quality, uint64_t count, const char *what)
+{
+	char text[160];
+
+	if (!count)
+		return;
+	snprintf(text, sizeof(text), "%llu jitdump%s %s", (unsigned long long)count,
+		count == 1 ? "" : "s", what);
+	quality_note(quality, text);
+}
+
+void jit_say(const struct jit *jit, struct quality *quality)
+{
+	say(quality, jit->torn,
+		"ended in the middle of a record: functions behind it have no names");
+	say(quality, jit->unreadable, "could not be read: their functions have no names");
+	say(quality, jit->refused, "too many: their functions have no names");
 }
 
 /* ---- unwinding */

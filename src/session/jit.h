@@ -66,6 +66,9 @@ int jit_read(struct jit *jit, const struct profile *sampled);
 int jit_code(const struct jit *jit, const struct profile *profile, uint32_t module,
 	uint64_t key, uint32_t size, uint8_t **ret_bytes, uint16_t *ret_machine);
 
+/* What of the dumps could not be used, into the notes. */
+void jit_say(const struct jit *jit, struct quality *quality);
+
 /*
  * Reads on what the process's dumps say of the frames of their functions. 1: for the first time
  * they say something at all; 0, -ENOMEM.

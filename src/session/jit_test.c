@@ -4,9 +4,11 @@
 #include "tests/unit_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void put(struct strbuf *out, uint64_t value, size_t width)
@@ -130,7 +132,52 @@ static void only_what_was_sampled_is_kept(void **state)
 	profile_done(&sampled);
 }
 
+/* A dump that is torn, and one that cannot be read, are said. */
+static void what_cannot_be_used_is_said(void **state)
+{
+	struct quality quality;
+	int fd = dump_make(), folder = open("/", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	struct jit jit;
+
+	(void)state;
+	assert_true(fd >= 0 && folder >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(ftruncate(fd, st.st_size - 1), 0);
+	jit_init(&jit);
+	jit_add(&jit, 7, "/tmp/jit-7.dump", fd);
+	jit_add(&jit, 8, "/tmp/jit-8.dump", folder);
+	assert_int_equal(jit_read(&jit, NULL), 0);
+	assert_int_equal(jit.codes->count, 2); /* what is whole */
+	quality_init(&quality);
+	jit_say(&jit, &quality);
+	assert_non_null(strstr(quality.notes, "1 jitdump ended in the middle"));
+	assert_non_null(strstr(quality.notes, "1 jitdump could not be read"));
+	jit_done(&jit);
+	quality_init(&quality);
+	jit_init(&jit);
+	jit_say(&jit, &quality);
+	assert_string_equal(quality.notes, "");
+	jit_done(&jit);
+}
+
+/* Two dumps of one process: it called exec, or the pid was used again. */
+static void a_process_may_have_several(void **state)
+{
+	struct jit jit;
+
+	(void)state;
+	jit_init(&jit);
+	jit_add(&jit, 7, "/tmp/jit-7.dump", dump_make());
+	assert_false(jit_wants(&jit, 7, "/tmp/jit-7.dump"));
+	assert_true(jit_wants(&jit, 7, "/home/x/jit-7.dump"));
+	assert_true(jit_wants(&jit, 8, "/tmp/jit-7.dump"));
+	jit_done(&jit);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(what_cannot_be_used_is_said),
+	cmocka_unit_test(a_process_may_have_several),
 	cmocka_unit_test(frames_are_told_apart_by_time),
 	cmocka_unit_test(without_a_common_clock_the_last_one_counts),
 	cmocka_unit_test(only_what_was_sampled_is_kept),

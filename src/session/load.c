@@ -536,6 +536,7 @@ static int load_finish(struct load *load)
 		rc = namings_from_recorder(load);
 	if (rc >= 0)
 		rc = hints_add(&load->out->profile);
+	jit_say(&load->jit, &load->out->profile.quality);
 	if (rc >= 0 && (load->options->code || load->options->copy_to))
 		rc = load_excerpts(load);
 	if (rc >= 0 && load->options->copy_to)

@@ -162,6 +162,7 @@ static void embed(struct recorder *r)
 	if (r->options->downloads)
 		downloads_run(r->options->downloads, r->symbolizer, profile);
 	rc = jit_read(&r->jit, profile);
+	jit_say(&r->jit, quality_of(r));
 	if (rc == 0)
 		rc = embed_names(r->symbolizer, profile, r->jit.codes, &r->features);
 	if (rc < 0)

@@ -62,7 +62,7 @@ static uint64_t stext_read(const char *path)
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct kallsyms head = {.stext = 0};
 	char text[HEAD_BYTES];
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	int64_t got = fd < 0 ? -1 : fd_pread_all(fd, text, sizeof(text), 0);
 	uint64_t stext = 0;
 
 	while (got > 0 && text[got - 1] != '\n')

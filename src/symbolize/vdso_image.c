@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
+#include "base/fileio.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static bool copy_from(int pid, uint64_t start, uint64_t len, struct vdso_image *
 	if (fd < 0)
 		return false;
 	bytes = malloc(len);
-	if (!bytes || pread(fd, bytes, len, (off_t)start) != (ssize_t)len ||
+	if (!bytes || fd_pread_all(fd, bytes, len, (off_t)start) != (int64_t)len ||
 		memcmp(bytes, "\177ELF", 4) != 0) {
 		free(bytes);
 		return false;
