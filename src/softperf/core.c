@@ -385,6 +385,7 @@ static void step(struct core *core, uint64_t ns)
 	core->in_interrupt = true;
 	interrupts(core);
 	core->in_interrupt = false;
+	core_wakeups(core);
 }
 
 void core_advance(struct core *core, uint64_t ns)

@@ -143,6 +143,8 @@ struct core_ring {
 	size_t pages;
 	uint32_t users; /* events that write into it */
 	uint32_t maps;
+	struct core_ring *next_wakeup; /* in core->wakeups */
+	bool waits;		       /* it is in there */
 };
 
 /* What a sample copies of the CPU's task. */
@@ -195,6 +197,7 @@ struct core {
 	uint64_t samples;	   /* ever written */
 	uint64_t busy_ns;	   /* of all CPUs that had a task */
 	bool in_interrupt;	   /* a PMU's handler, or the tick */
+	struct core_ring *wakeups; /* whose readers are woken when the interrupt is over */
 	struct core_ring *copying; /* a record of this ring is copied, and copy_ns passes */
 	uint8_t *stack;	     /* PERF_RECORD_SIZE_MAX + 1, of the sample that is prepared */
 	uint8_t *records[2]; /* PERF_RECORD_SIZE_MAX + 1 each: that, and what interrupts it */
@@ -286,6 +289,8 @@ void core_write_throttle(struct core_event *event, bool unthrottle);
  */
 void core_read_values(
 	struct core_event *event, bool live, uint64_t *words, struct wick_read *ret_read);
+/* irq_work_run(): wakes the readers that were left for behind the interrupt. */
+void core_wakeups(struct core *core);
 /* A record for every event of the task and its CPU whose attr has one of `flags`. */
 void core_sideband(struct core *core, struct core_task *task, int cpu, uint64_t flags,
 	struct wick_record *record);

@@ -28,6 +28,7 @@ static void ring_put(struct core_event *event)
 	event->ring = NULL;
 	if (!ring || --ring->users)
 		return;
+	core_wakeups(event->core); /* it must not be among those that wait */
 	ringwriter_free(ring->writer);
 	free(ring);
 }
@@ -69,6 +70,7 @@ static int ring_new(struct core_event *event, size_t pages, bool writable)
 		.id = event->id,
 		.layout = event->layout,
 		.overwrite = !writable,
+		.deferred = true,
 		.backward = (event->attr.flags & ATTR_WRITE_BACKWARD) != 0};
 	struct core_ring *ring;
 	int rc;
@@ -129,6 +131,7 @@ int core_munmap(struct core *core, int fd)
 			if (core->files[i] && core->files[i]->ring == ring)
 				ring_put(core->files[i]);
 	if (!--ring->users) {
+		core_wakeups(core);
 		ringwriter_free(ring->writer);
 		free(ring);
 	}

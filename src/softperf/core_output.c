@@ -38,6 +38,31 @@ static void copy(struct core_event *event, const uint8_t *bytes, size_t size,
 	ringwriter_commit(reserved);
 }
 
+void core_wakeups(struct core *core)
+{
+	while (core->wakeups) {
+		struct core_ring *ring = core->wakeups;
+
+		core->wakeups = ring->next_wakeup;
+		ring->waits = false;
+		if (ringwriter_deferred(ring->writer))
+			core_trace(core, "wakeup",
+				"irq_work, behind the interrupt: poll() will return");
+	}
+}
+
+/* An interrupt must not wake anybody: it is left to an irq_work, which runs behind it. */
+static void leave_wakeup(struct core *core, struct core_ring *ring)
+{
+	if (!ring->waits) {
+		ring->waits = true;
+		ring->next_wakeup = core->wakeups;
+		core->wakeups = ring;
+	}
+	if (!core->in_interrupt && !core->copying)
+		core_wakeups(core);
+}
+
 static void trace_ring(
 	struct core *core, const char *who, const char *what, const struct ringwriter *writer)
 {
@@ -60,7 +85,6 @@ static void emit(struct core_event *event, struct wick_record *record)
 	uint8_t *bytes = core->records[core->copying != NULL];
 	struct ringwriter_record reserved;
 	struct ringwriter *writer;
-	uint64_t wakeups;
 	int size;
 
 	if (!root->ring)
@@ -70,10 +94,10 @@ static void emit(struct core_event *event, struct wick_record *record)
 	if (size < 0)
 		return;
 	core_trace(core, "prepare", "%s: the attr makes it %d bytes", name, size);
-	wakeups = ringwriter_wakeups(writer);
 	if (ringwriter_reserve(writer, &speaker, (size_t)size, &record->id, &reserved) < 0) {
 		root->lost++;
 		trace_ring(core, "reserve", "no room for it, it is lost and counted", writer);
+		leave_wakeup(core, root->ring);
 		return;
 	}
 	trace_ring(core, "reserve", "there is room", writer);
@@ -83,11 +107,7 @@ static void emit(struct core_event *event, struct wick_record *record)
 			? "copied, but the record that was interrupted lies in front of it"
 			: "copied, and stored with release",
 		writer);
-	if (ringwriter_wakeups(writer) != wakeups)
-		core_trace(core, "wakeup",
-			root->attr.flags & ATTR_WATERMARK
-				? "data_head has passed the watermark: poll() will return"
-				: "there are enough samples: poll() will return");
+	leave_wakeup(core, root->ring);
 	if (record->type == PERF_RECORD_SAMPLE)
 		core->samples++;
 }

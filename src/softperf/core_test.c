@@ -268,6 +268,12 @@ static void nonsense_names_its_line(void **state)
 		{"cpus 1000\n", "line 1"},
 		{"pages 3\n", "line 1"},
 		{"run 10ms\n", "line 1"},
+		{"stack 12\n", "line 1"},
+		{"stack 0\n", "line 1"},
+		{"stack 64 8\n", "line 1"},
+		{"stack 40000\n", "line 1"},
+		{"copy-time 5\n", "line 1"},
+		{"overwrite 1\n", "line 1"},
 		{"a b c d e f g h i j k l m n o p q r\n", "too many words"},
 	};
 
@@ -287,7 +293,8 @@ static void nonsense_behind_start_names_its_line(void **state)
 {
 	static const char *const bad[] = {"jump", "on 0 7", "on 9 100", "cpu 0 user nobody",
 		"cpu 0 both main", "run", "run 10", "run 5h", "exit 7", "end", "fork 100 100",
-		"map 100 1", "repeat 0", "clock-step back 100s", "reader", "faults 0 1"};
+		"map 100 1", "repeat 0", "clock-step back 100s", "reader", "faults 0 1",
+		"torn off", "torn short 8"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -307,6 +314,27 @@ static void nonsense_behind_start_names_its_line(void **state)
 	}
 }
 
+static void torn_stacks_are_of_three_kinds(void **state)
+{
+	static const char *const bad[] = {
+		"torn", "torn apart", "torn short", "torn changed", "torn changed 1000"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = {.text = ""};
+		struct machine *machine;
+		char text[256];
+
+		snprintf(text, sizeof(text), "event cpu-clock freq 1000\nstack 64\nstart\n%s\n",
+			bad[i]);
+		assert_int_equal(
+			machine_new(text, strlen(text), NULL, NULL, &machine, &err), 0);
+		assert_int_equal(machine_run(machine, NULL, NULL, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "line 4"));
+		machine_free(machine);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(probing_looks_at_the_node),
 	cmocka_unit_test(events_take_turns),
@@ -318,5 +346,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_sampled_periods_are_the_count),
 	cmocka_unit_test(nonsense_names_its_line),
 	cmocka_unit_test(nonsense_behind_start_names_its_line),
+	cmocka_unit_test(torn_stacks_are_of_three_kinds),
 };
 UNIT_TESTS("core", tests)

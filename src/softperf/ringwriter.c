@@ -50,6 +50,7 @@ struct ringwriter {
 	uint32_t samples; /* since the last wakeup by events */
 	bool paused;
 	uint64_t lost_total, lost_unsaid;
+	bool due; /* a deferred wakeup */
 	uint64_t wakeups;
 };
 
@@ -195,7 +196,11 @@ static void record_end(struct ringwriter_record *record)
 		__atomic_store_n(&writer->nest, 0, __ATOMIC_RELAXED);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	} while (head != local_read(&writer->head));
-	if (record->wakeup != local_read(&writer->wakeup))
+	if (record->wakeup == local_read(&writer->wakeup))
+		return;
+	if (writer->options.deferred)
+		__atomic_store_n(&writer->due, true, __ATOMIC_RELAXED);
+	else
 		writer_signal(writer);
 }
 
@@ -321,6 +326,14 @@ void ringwriter_head_tail(
 uint64_t ringwriter_wakeups(const struct ringwriter *writer)
 {
 	return local_read(&writer->wakeups);
+}
+
+bool ringwriter_deferred(struct ringwriter *writer)
+{
+	if (!__atomic_exchange_n(&writer->due, false, __ATOMIC_RELAXED))
+		return false;
+	writer_signal(writer);
+	return true;
 }
 
 void ringwriter_wake(struct ringwriter *writer)

@@ -27,6 +27,7 @@ struct ringwriter_options {
 	uint32_t watermark_bytes; /* a wakeup every so many bytes; 0: half of the ring */
 	bool overwrite; /* nobody moves data_tail: the newest records replace the oldest */
 	bool backward;	/* records grow downwards; data_head is where the newest begins */
+	bool deferred;	/* a wakeup waits for ringwriter_deferred() */
 };
 
 /* 0, -EINVAL, -ENOMEM, or what memfd_create, mmap and eventfd answer. NULL may be freed. */
@@ -74,6 +75,9 @@ void ringwriter_head_tail(
 
 /* How often the reader was woken so far. */
 uint64_t ringwriter_wakeups(const struct ringwriter *writer);
+
+/* The wakeup that is due, if one is, is made now: true. Only with `deferred`. */
+bool ringwriter_deferred(struct ringwriter *writer);
 
 /* A wakeup without a record: the writer's end. */
 void ringwriter_wake(struct ringwriter *writer);

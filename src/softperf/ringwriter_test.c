@@ -194,11 +194,30 @@ static void samples_inside_samples_wake(void **state)
 	fixture_done(&f);
 }
 
+/* An interrupt wakes nobody; what it leaves is one wakeup, however often it was due. */
+static void a_wakeup_can_wait(void **state)
+{
+	struct fixture f =
+		fixture_new((struct ringwriter_options){.wakeup_events = 1, .deferred = true});
+
+	(void)state;
+	assert_int_equal(write_one(&f, 16, 'a'), 0);
+	assert_int_equal(write_one(&f, 16, 'b'), 0);
+	assert_int_equal(ringwriter_wakeups(f.writer), 0);
+	assert_true(ringwriter_deferred(f.writer));
+	assert_int_equal(ringwriter_wakeups(f.writer), 1);
+	assert_false(ringwriter_deferred(f.writer));
+	ringwriter_wake(f.writer); /* the writer's end does not wait */
+	assert_int_equal(ringwriter_wakeups(f.writer), 2);
+	fixture_done(&f);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(the_outermost_publishes),
 	cmocka_unit_test(interrupts_interrupt_interrupts),
 	cmocka_unit_test(backward_records_nest_downwards),
 	cmocka_unit_test(an_interrupt_loses),
 	cmocka_unit_test(samples_inside_samples_wake),
+	cmocka_unit_test(a_wakeup_can_wait),
 };
 UNIT_TESTS("ringwriter", tests)
