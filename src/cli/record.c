@@ -280,6 +280,16 @@ static int set_no_embed(void *ctx, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_embed_time(void *ctx, const char *value, struct error *err)
+{
+	uint64_t msec;
+	int rc = cli_number(value, 0, 3600000, &msec, err);
+
+	if (rc == 0)
+		((struct options *)ctx)->record.embed_ns = msec * 1000000;
+	return rc;
+}
+
 static int set_debuginfod(void *ctx, const char *value, struct error *err)
 {
 	return fetching_set(value, &((struct options *)ctx)->debuginfod_s, err);
@@ -376,6 +386,10 @@ static const struct cli_option record_table[] = {
 		"leave the names of the sampled functions out of the file: it is read where "
 		"the programs still are",
 		set_no_embed},
+	{0, "embed-time", "MSEC",
+		"CPU time to spend on inlined functions and lines at the end, for the most "
+		"frequent addresses first; default 500",
+		set_embed_time},
 	FETCHING_OPTION(set_debuginfod),
 	{0, "source", "kernel", "where samples come from", set_source},
 	{0, "strict", NULL,
@@ -483,6 +497,7 @@ static int record_main(int argc, char **argv)
 	struct options options = {.min_coverage = -1,
 		.max_lost = -1,
 		.record.signal_fd = -1,
+		.record.embed_ns = RECORD_EMBED_NS,
 		.record.compression_level = ZSTD_LEVEL_DEFAULT};
 	cleanup_close int signal_fd = -1;
 	struct error err = {.text = ""};

@@ -1,6 +1,6 @@
 /*
- * How: every section is loaded (and inflated) by elf_load_section(), then all are laid behind
- * one another:
+ * How: sections that are compressed are inflated by elf_load_section(), then all are laid
+ * behind one another, those that are as they were straight out of the file:
  *
  *     | Ehdr | section, section, ... (each at a multiple of 16) | names | Shdr ... |
  *
@@ -45,7 +45,7 @@ bool debug_image_possible(const struct elf *elf)
 	return find_old(elf, ".debug_info") != NULL;
 }
 
-static int inflate_old(struct elf_blob *blob)
+static int inflate_old(struct elf_blob *blob, uint64_t limit)
 {
 	uint64_t size = 0;
 	uLongf got;
@@ -56,7 +56,7 @@ static int inflate_old(struct elf_blob *blob)
 	for (int i = 4; i < ZDEBUG_HEAD; i++)
 		size = size << 8 | blob->bytes[i];
 	/* zlib shrinks to about 1 : 1,032 at most */
-	if (size > DEBUG_IMAGE_MAX || size / 1100 > blob->len)
+	if (size > limit || size / 1100 > blob->len)
 		return -EFBIG;
 	out = malloc(size ? (size_t)size : 1);
 	if (!out)
@@ -73,43 +73,77 @@ static int inflate_old(struct elf_blob *blob)
 	return 0;
 }
 
-static int part_load(const struct elf *elf, const char *name, struct elf_blob *ret_blob)
+/* Makes a part; what had to be inflated is the blob's. */
+static int part_load(const struct elf *elf, const char *name, uint64_t limit,
+	struct elf_blob *ret_blob, struct debug_image_part *ret_part)
 {
 	const struct elf_section *section = elf_section(elf, name);
 	struct elf_blob blob = {0};
+	bool old = !section || section->type == SHT_NOBITS;
 	int r;
 
-	if (section && section->type != SHT_NOBITS)
-		return elf_load_section(elf, section, DEBUG_IMAGE_MAX, ret_blob);
-	section = find_old(elf, name);
+	*ret_part = (struct debug_image_part){
+		.name = name, .room = strstr(name, "_str") ? DEBUG_NAME_ROOM : 0};
+	if (old)
+		section = find_old(elf, name);
 	if (!section)
 		return -ENODATA;
-	r = elf_load_section(elf, section, DEBUG_IMAGE_MAX, &blob);
-	if (!r)
-		r = inflate_old(&blob);
-	if (r < 0)
+	if (section->bytes > limit)
+		return -EFBIG;
+	if (!old && !(section->flags & SHF_COMPRESSED)) {
+		ret_part->foff = section->foff;
+		ret_part->len = (size_t)section->bytes;
+		return section->foff > elf->file_bytes ||
+				       section->bytes > elf->file_bytes - section->foff
+			       ? -ENODATA
+			       : 0;
+	}
+	r = elf_load_section(elf, section, limit, &blob);
+	if (!r && old)
+		r = inflate_old(&blob, limit);
+	if (r < 0) {
 		elf_blob_done(&blob);
-	else
-		*ret_blob = blob;
-	return r;
+		return r;
+	}
+	*ret_blob = blob;
+	ret_part->bytes = blob.bytes;
+	ret_part->len = blob.len;
+	return 0;
 }
 
-int debug_image_load(const struct elf *elf, struct debug_image *ret_image)
+/* As they are in the file: a first look at whether they can be within a limit. */
+static bool fits(const struct elf *elf, uint64_t limit)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		const struct elf_section *section = elf_section(elf, wanted[i]);
+
+		if (section && section->type != SHT_NOBITS &&
+			__builtin_add_overflow(sum, section->bytes, &sum))
+			return false;
+	}
+	return sum <= limit;
+}
+
+int debug_image_load(const struct elf *elf, uint64_t limit, struct debug_image *ret_image)
 {
 	struct elf_blob blobs[ARRAY_LEN(wanted)] = {{0}};
 	struct debug_image_part parts[ARRAY_LEN(wanted)];
+	bool all = limit < DEBUG_IMAGE_MAX; /* the caller wants all of it, or nothing */
+	uint64_t left = limit;
 	size_t n = 0;
-	int r = 0;
+	int r = all && !fits(elf, limit) ? -EFBIG : 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(wanted) && r != -ENOMEM; i++) {
-		r = part_load(elf, wanted[i], &blobs[i]);
+	for (size_t i = 0; i < ARRAY_LEN(wanted) && r != -ENOMEM && (r != -EFBIG || !all);
+		i++) {
+		r = part_load(elf, wanted[i], left, &blobs[i], &parts[n]);
 		if (!r)
-			parts[n++] = (struct debug_image_part){wanted[i], blobs[i].bytes,
-				blobs[i].len, strstr(wanted[i], "_str") ? DEBUG_NAME_ROOM : 0};
+			left -= parts[n++].len;
 		else if (!i)
 			break; /* no .debug_info, no use */
 	}
-	if (r != -ENOMEM)
+	if (r != -ENOMEM && (r != -EFBIG || !all))
 		r = n ? debug_image_build(elf, parts, n, ret_image) : r;
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
 		elf_blob_done(&blobs[i]);
@@ -186,6 +220,7 @@ int debug_image_build(const struct elf *like, const struct debug_image_part *par
 	struct writer w = {.big_endian = like->big_endian, .is64 = like->is64};
 	uint32_t name = 1;
 	uint8_t *bytes;
+	int r = 0;
 
 	if (n > DEBUG_IMAGE_PARTS)
 		return -E2BIG;
@@ -204,16 +239,23 @@ int debug_image_build(const struct elf *like, const struct debug_image_part *par
 	put_header(&w, like, shoff, (uint16_t)(n + 2));
 	w.at = bytes + shoff;
 	put_section(&w, 0, SHT_NULL, 0, 0);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !r; i++) {
 		size_t name_bytes = strlen(parts[i].name) + 1;
 
-		memcpy(bytes + foff[i], parts[i].bytes, parts[i].len);
+		if (parts[i].bytes)
+			memcpy(bytes + foff[i], parts[i].bytes, parts[i].len);
+		else
+			r = elf_copy(like, parts[i].foff, bytes + foff[i], parts[i].len);
 		memcpy(bytes + len + name, parts[i].name, name_bytes);
 		put_section(&w, name, SHT_PROGBITS, foff[i], parts[i].len + parts[i].room);
 		name += (uint32_t)name_bytes;
 	}
 	memcpy(bytes + len + name, own_name, sizeof(own_name));
 	put_section(&w, name, SHT_STRTAB, len, names);
+	if (r < 0) { /* it shrank meanwhile */
+		free(bytes);
+		return r;
+	}
 	*ret_image = (struct debug_image){bytes, (size_t)(w.at - bytes)};
 	return 0;
 }

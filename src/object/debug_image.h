@@ -17,8 +17,9 @@ enum { DEBUG_IMAGE_PARTS = 16, DEBUG_NAME_ROOM = 32 };
 
 /* A section to be: bytes that are lent until debug_image_build() returns. */
 struct debug_image_part {
-	const char *name; /* ".debug_info" */
-	const uint8_t *bytes;
+	const char *name;     /* ".debug_info" */
+	const uint8_t *bytes; /* NULL: they are at `foff` of the file that the image is like */
+	uint64_t foff;
 	size_t len;
 	size_t room; /* so many zero bytes more behind them */
 };
@@ -34,9 +35,9 @@ bool debug_image_possible(const struct elf *elf);
 /*
  * The file's own sections (.zdebug_* under their new names; those that are damaged or too large
  * are left out; the strings have DEBUG_NAME_ROOM bytes of room). -ENODATA when there is no
- * .debug_info, -ENOMEM, -EFBIG.
+ * .debug_info, -ENOMEM, -EFBIG: more than `limit` bytes, at most DEBUG_IMAGE_MAX.
  */
-int debug_image_load(const struct elf *elf, struct debug_image *ret_image);
+int debug_image_load(const struct elf *elf, uint64_t limit, struct debug_image *ret_image);
 
 /* The same out of given parts; class, byte order and machine are those of `like`. */
 int debug_image_build(const struct elf *like, const struct debug_image_part *parts, size_t n,

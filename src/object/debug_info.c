@@ -124,6 +124,19 @@ static int units_list(struct debug_info *info)
 	return r == -ENOMEM ? r : intervals_flatten(&info->ranges);
 }
 
+/* What dwz split off may be missing or damaged: there are fewer names then. */
+static int images_load(struct debug_info *info, const struct debug_files *files)
+{
+	uint64_t limit = files->bytes_max ? files->bytes_max : DEBUG_IMAGE_MAX;
+	int r = debug_image_load(files->elf, limit, &info->image), alt_r = 0;
+
+	if (!r && files->bytes_max)
+		limit -= info->image.len < limit ? info->image.len : limit;
+	if (!r && files->alt)
+		alt_r = debug_image_load(files->alt, limit, &info->alt_image);
+	return alt_r == -ENOMEM || (alt_r == -EFBIG && files->bytes_max) ? alt_r : r;
+}
+
 int debug_info_open(const struct debug_files *files, struct debug_info **ret_info)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
@@ -131,9 +144,7 @@ int debug_info_open(const struct debug_files *files, struct debug_info **ret_inf
 
 	if (!info)
 		return -ENOMEM;
-	r = debug_image_load(files->elf, &info->image);
-	if (!r && files->alt && debug_image_load(files->alt, &info->alt_image) == -ENOMEM)
-		r = -ENOMEM;
+	r = images_load(info, files);
 	info->package = debug_package_open(files->dwp);
 	info->skeletons = (struct debug_skeletons){
 		info->package, files->finder, &info->image, files->elf->big_endian};
@@ -169,6 +180,13 @@ uint64_t debug_info_bytes(const struct debug_info *info)
 	return info->image.len + info->alt_image.len + info->walked_bytes +
 	       info->unit_count * sizeof(*info->units) +
 	       info->ranges.cap * sizeof(*info->ranges.items);
+}
+
+bool debug_info_is_walked(const struct debug_info *info, uint64_t vaddr)
+{
+	uint32_t id = intervals_find(&info->ranges, vaddr);
+
+	return id == UINT32_MAX || info->units[UINT32_MAX - 1 - id].walked;
 }
 
 static int unit_get(struct debug_info *info, uint32_t id, struct debug_unit **ret_unit)
@@ -216,8 +234,7 @@ static const struct debug_row *row_find(const struct debug_unit *unit, uint64_t 
 }
 
 /* The file's name with its directory before it, in place. */
-static int file_whole(
-	struct debug_info *info, const struct debug_unit *unit, const char **file)
+static int file_whole(struct debug_info *info, const struct debug_unit *unit, const char **file)
 {
 	return *file ? debug_names_file(&info->names, unit->comp_dir, *file, file) : 0;
 }

@@ -51,11 +51,13 @@ struct debug_files {
 	const struct elf *alt; /* what its .gnu_debugaltlink names, or NULL */
 	const struct elf *dwp; /* NULL: none */
 	const struct debug_finder *finder;
+	uint64_t bytes_max; /* of the file's sections and of the alt's, inflated; 0: no limit */
 };
 
 /*
  * Reads what it needs: the files may be closed after it (the dwp must stay open). -ENODATA: no
- * DWARF in there; -EBADMSG: libdw does not take it; -EFBIG, -ENOMEM, -EOPNOTSUPP.
+ * DWARF in there; -EBADMSG: libdw does not take it; -EFBIG: more than bytes_max, or than 4 GB;
+ * -ENOMEM, -EOPNOTSUPP.
  */
 int debug_info_open(const struct debug_files *files, struct debug_info **ret_info);
 void debug_info_close(struct debug_info *info);
@@ -71,7 +73,8 @@ int debug_info_find(
 /* A row of the line table, cut to the range that was asked for. */
 struct debug_line {
 	uint64_t vaddr;	  /* from here on, to the next row */
-	const char *file; /* as absolute as DWARF has it; NULL: unknown. Lives until the next call */
+	const char *file; /* as absolute as DWARF has it; NULL: unknown. Lives until the next
+			     call */
 	uint32_t line;	  /* 0: of no line */
 };
 
@@ -81,6 +84,9 @@ struct debug_line {
  */
 int debug_info_lines(struct debug_info *info, uint64_t start, uint64_t end,
 	int (*row)(void *ctx, const struct debug_line *line), void *ctx);
+
+/* Has the address's unit been walked, so that finding is quick? True where there is no unit. */
+bool debug_info_is_walked(const struct debug_info *info, uint64_t vaddr);
 
 /* Bytes held now, sections included. */
 uint64_t debug_info_bytes(const struct debug_info *info);

@@ -230,11 +230,13 @@ int debug_package_unit(
 			package, blobs[STR_OFFSETS].owned, blobs[STR_OFFSETS].len, &strings);
 	for (int i = 0; i < STR && !r; i++)
 		if (blobs[i].len)
-			parts[n++] = (struct debug_image_part){
-				part_names[i], blobs[i].bytes, blobs[i].len, 0};
+			parts[n++] = (struct debug_image_part){.name = part_names[i],
+				.bytes = blobs[i].bytes,
+				.len = blobs[i].len};
 	if (!r && strings.len)
-		parts[n++] = (struct debug_image_part){
-			part_names[STR], (const uint8_t *)strings.text, strings.len, 0};
+		parts[n++] = (struct debug_image_part){.name = part_names[STR],
+			.bytes = (const uint8_t *)strings.text,
+			.len = strings.len};
 	if (!r)
 		r = debug_image_build(package->elf, parts, n, ret_image);
 	for (int i = 0; i < STR; i++)
@@ -256,7 +258,7 @@ int debug_dwo_load(int fd, struct debug_image *ret_image)
 		if (!section || elf_load_section(&elf, section, UNIT_MAX, &blobs[i]) < 0)
 			continue;
 		parts[n++] = (struct debug_image_part){
-			part_names[i], blobs[i].bytes, blobs[i].len, 0};
+			.name = part_names[i], .bytes = blobs[i].bytes, .len = blobs[i].len};
 	}
 	if (!r)
 		r = n ? debug_image_build(&elf, parts, n, ret_image) : -ENOENT;

@@ -22,6 +22,7 @@
 #include <zlib.h>
 #if HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 enum {
@@ -51,6 +52,17 @@ static int read_at(int fd, uint8_t *out, size_t len, uint64_t foff)
 		foff += (uint64_t)got;
 		len -= (size_t)got;
 	}
+	return 0;
+}
+
+int elf_copy(const struct elf *elf, uint64_t foff, void *ret_bytes, size_t len)
+{
+	if (foff > elf->file_bytes || len > elf->file_bytes - foff)
+		return -ENODATA;
+	if (!elf->image)
+		return read_at(elf->fd, ret_bytes, len, foff);
+	if (len)
+		memcpy(ret_bytes, elf->image + foff, len);
 	return 0;
 }
 
@@ -107,6 +119,8 @@ static int inflate_zstd(const uint8_t *in, size_t in_len, uint8_t *out, size_t o
 #if HAVE_ZSTD
 	size_t got = ZSTD_decompress(out, out_len, in, in_len);
 
+	if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
 	return !ZSTD_isError(got) && got == out_len ? 0 : -EBADMSG;
 #else
 	(void)in, (void)in_len, (void)out, (void)out_len;

@@ -85,6 +85,8 @@ int elf_load(const struct elf *elf, uint64_t foff, uint64_t len, uint64_t limit,
 	struct elf_blob *ret_blob);
 int elf_load_section(const struct elf *elf, const struct elf_section *section, uint64_t limit,
 	struct elf_blob *ret_blob);
+/* A part into memory of the caller's. */
+int elf_copy(const struct elf *elf, uint64_t foff, void *ret_bytes, size_t len);
 void elf_blob_done(struct elf_blob *blob);
 #define cleanup_elf_blob cleanup_with(elf_blob_done)
 

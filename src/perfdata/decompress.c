@@ -19,6 +19,7 @@
 
 #if HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum { OUT_BYTES = 512 << 10 };
 
@@ -72,6 +73,8 @@ static int unpack_more(struct unpacker *unpacker)
 	unpacker->at = 0;
 	unpacker->len = out.pos;
 	rc = ZSTD_decompressStream(unpacker->stream, &out, &unpacker->in);
+	if (ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
 	if (ZSTD_isError(rc))
 		return -EBADMSG;
 	unpacker->more = out.pos == out.size;

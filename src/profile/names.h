@@ -62,9 +62,14 @@ const struct code_row *codes_row(
 
 /* ---- out */
 
+/* With an outcome: inlined functions and lines of some frames were left out, for want of time.
+ */
+enum { NAMES_LEFT = 0x80 };
+
 struct names_source {
 	const struct profile *profile;
-	/* What became of a module's file, a small number of the caller's; NULL: 0. */
+	/* What became of a module's file, a number of the caller's below NAMES_LEFT, which may
+	 * be added; NULL: 0. */
 	uint8_t (*outcome)(void *ctx, uint32_t module);
 	/* The file that the module's lines came from, "": none; NULL: not known. */
 	const char *(*debug_file)(void *ctx, uint32_t module);
@@ -96,6 +101,17 @@ void names_choose(struct names *names, bool no_inlines, bool no_demangle);
  * by its ids. 1: done; 0: not known here; -ENOMEM, -ENOSPC.
  */
 int names_frame(struct names *names, struct profile *profile, uint32_t frame);
+
+/*
+ * True for a frame of which only the symbol's name is known here, and whose module has
+ * NAMES_LEFT: there may be more in the files.
+ */
+bool names_has_less(struct names *names, const struct profile *profile, uint32_t frame);
+
+/* The linkage name of the function that a frame lies in, or NULL; the profile stays as it is.
+ * The caller's buffer lends the room. */
+const char *names_symbol(struct names *names, const struct profile *profile, uint32_t frame,
+	struct strbuf *room);
 
 /* The number that names_source.outcome gave for a module; 0: none, or not known here. */
 uint8_t names_outcome(struct names *names, const struct profile *profile, uint32_t module);

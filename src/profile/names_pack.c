@@ -7,6 +7,7 @@
 
 #if HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum { LEVEL = 6 };
 
@@ -31,6 +32,8 @@ static int unpack(const void *bytes, size_t len, struct strbuf *plain, size_t pl
 {
 	size_t got = ZSTD_decompress(plain->text, plain_bytes, bytes, len);
 
+	if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
 	return ZSTD_isError(got) || got != plain_bytes ? -EBADMSG : 0;
 }
 #else

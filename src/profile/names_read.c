@@ -52,6 +52,7 @@ struct names {
 	uint32_t text_count, module_count, function_count, frame_count, line_count, line_cap;
 	struct codes codes;
 	bool no_inlines, no_demangle;
+	bool has_less; /* of some module */
 	struct hash_index by_path;
 	uint32_t *known; /* by the profile's module: ours + 1, NOT_KNOWN; 0: not asked */
 	uint32_t known_count, known_cap;
@@ -162,6 +163,7 @@ static int read_modules(struct names *names, struct bytes *b)
 		int rc;
 
 		read_module(names, b, module);
+		names->has_less |= (module->outcome & NAMES_LEFT) != 0;
 		path = &names->texts[module->path];
 		rc = hash_add(&names->by_path,
 			path_hash(names->plain.text + path->start, path->len), i);
@@ -519,20 +521,63 @@ void names_choose(struct names *names, bool no_inlines, bool no_demangle)
 	names->no_demangle = no_demangle;
 }
 
-int names_frame(struct names *names, struct profile *profile, uint32_t frame)
+/* The frame as the file has it, if it has lines; or NULL. */
+static const struct frame_in *frame_known(struct names *names, const struct profile *profile,
+	uint32_t frame, uint32_t *ret_module)
 {
 	const struct frame *at = &profile->frames[frame];
 	const struct frame_in *in = NULL;
+
+	if (profile->modules[at->module].kind == MODULE_MARKER)
+		return NULL;
+	*ret_module = module_known(names, profile, at->module);
+	if (*ret_module != NOT_KNOWN)
+		in = frame_find(names, &names->modules[*ret_module], at);
+	return in && in->line_count ? in : NULL;
+}
+
+bool names_has_less(struct names *names, const struct profile *profile, uint32_t frame)
+{
+	const struct frame_in *in;
+	uint32_t module;
+
+	if (!names->has_less)
+		return false;
+	in = frame_known(names, profile, frame, &module);
+	return in && names->modules[module].outcome & NAMES_LEFT && in->line_count == 1 &&
+	       !names->lines[in->first_line].line;
+}
+
+const char *names_symbol(
+	struct names *names, const struct profile *profile, uint32_t frame, struct strbuf *room)
+{
+	uint32_t module;
+	const struct frame_in *in = frame_known(names, profile, frame, &module);
+	const struct function_in *function;
+	const struct text *text;
+
+	if (!in)
+		return NULL;
+	function =
+		&names->functions[names->lines[in->first_line + in->line_count - 1].function];
+	text = &names->texts[function->linkage_name];
+	strbuf_reset(room);
+	strbuf_add(room, names->plain.text + text->start, text->len);
+	return strbuf_text(room);
+}
+
+int names_frame(struct names *names, struct profile *profile, uint32_t frame)
+{
+	const struct frame *at = &profile->frames[frame];
+	const struct frame_in *in;
 	cleanup_free struct line *lines = NULL;
 	uint32_t module, skip;
 	int rc = 0;
 
-	if (at->line_count || profile->modules[at->module].kind == MODULE_MARKER)
+	if (at->line_count)
 		return 0;
-	module = module_known(names, profile, at->module);
-	if (module != NOT_KNOWN)
-		in = frame_find(names, &names->modules[module], at);
-	if (!in || !in->line_count)
+	in = frame_known(names, profile, frame, &module);
+	if (!in)
 		return 0;
 	lines = calloc(in->line_count, sizeof(*lines));
 	if (!lines)
@@ -551,7 +596,7 @@ uint8_t names_outcome(struct names *names, const struct profile *profile, uint32
 {
 	uint32_t known = module_known(names, profile, module);
 
-	return known == NOT_KNOWN ? 0 : names->modules[known].outcome;
+	return known == NOT_KNOWN ? 0 : names->modules[known].outcome & ~NAMES_LEFT;
 }
 
 int names_debug_file(

@@ -105,6 +105,13 @@ static uint8_t outcome_seven(void *ctx, uint32_t module)
 	return (uint8_t)(7 + module);
 }
 
+/* As if there had been no time for the lines of the second module, /tmp/prog, and the first. */
+static uint8_t outcome_left(void *ctx, uint32_t module)
+{
+	(void)ctx;
+	return (uint8_t)(7 | (module < 2 ? NAMES_LEFT : 0));
+}
+
 static const char *debug_file(void *ctx, uint32_t module)
 {
 	(void)ctx;
@@ -195,6 +202,45 @@ static void names_come_back(void **state)
 	names_free(names);
 	profile_done(&made.profile);
 	strbuf_done(&bytes);
+}
+
+static void what_was_left_is_known(void **state)
+{
+	struct names_source source = {.outcome = outcome_left};
+	struct strbuf bytes = {0}, room = {0};
+	struct names *names;
+	struct made made;
+
+	(void)state;
+	make(&made);
+	name(&made);
+	source.profile = &made.profile;
+	assert_int_equal(names_write(&source, &bytes), 0);
+	profile_done(&made.profile);
+	make(&made);
+	assert_int_equal(names_read(bytes.text, bytes.len, &names, NULL), 0);
+	/* Two lines, one with a number, a symbol of such a module, one of another, no name. */
+	assert_false(names_has_less(names, &made.profile, made.frames[0]));
+	assert_false(names_has_less(names, &made.profile, made.frames[1]));
+	assert_true(names_has_less(names, &made.profile, made.frames[2]));
+	assert_false(names_has_less(names, &made.profile, made.frames[3]));
+	assert_false(names_has_less(names, &made.profile, made.frames[6]));
+	assert_false(names_has_less(names, &made.profile, made.frames[7]));
+	assert_string_equal(
+		names_symbol(names, &made.profile, made.frames[2], &room), "lib_function");
+	assert_string_equal(names_symbol(names, &made.profile, made.frames[0], &room), "main");
+	assert_null(names_symbol(names, &made.profile, made.frames[6], &room));
+	assert_null(names_symbol(names, &made.profile, made.frames[7], &room));
+	assert_false(made.profile.frames[made.frames[2]].resolved);
+	assert_int_equal(names_outcome(names, &made.profile, made.lib), 7);
+	assert_int_equal(names_outcome(names, &made.profile, made.kernel), 7);
+	/* Less is better than nothing. */
+	assert_int_equal(names_frame(names, &made.profile, made.frames[2]), 1);
+	assert_string_equal(frame_name(&made.profile, made.frames[2], 0), "lib_function");
+	names_free(names);
+	profile_done(&made.profile);
+	strbuf_done(&bytes);
+	strbuf_done(&room);
 }
 
 /* Files of before have neither columns nor debug files at their end, and read as they did. */
@@ -380,6 +426,8 @@ static void frames_are_small(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(names_come_back),
+	cmocka_unit_test(what_was_left_is_known),
+	cmocka_unit_test(what_was_left_is_known),
 	cmocka_unit_test(files_of_before_are_read),
 	cmocka_unit_test(others_get_no_names),
 	cmocka_unit_test(codes_are_known_by_time),

@@ -33,11 +33,13 @@ static const char *debug_file_of(void *ctx, uint32_t module)
 
 static uint8_t outcome_of(void *ctx, uint32_t module)
 {
-	return (uint8_t)symbolizer_outcome(ctx, module);
+	return (uint8_t)(symbolizer_outcome(ctx, module) |
+			 (symbolizer_left(ctx, module) ? NAMES_LEFT : 0));
 }
 
 int embed_names(struct symbolizer *symbolizer, struct profile *profile,
-	const struct codes *codes, struct perfdata_features *features)
+	const struct codes *codes, const struct symbolize_budget *budget, uint32_t *ret_left,
+	struct perfdata_features *features)
 {
 	struct names_source source = {.profile = profile,
 		.outcome = outcome_of,
@@ -45,8 +47,11 @@ int embed_names(struct symbolizer *symbolizer, struct profile *profile,
 		.ctx = symbolizer,
 		.codes = codes};
 	struct strbuf bytes = {0};
-	int rc = symbolize_all(symbolizer, profile, NULL, NULL);
+	int rc;
 
+	*ret_left = 0;
+	rc = budget ? symbolize_within(symbolizer, profile, budget, ret_left)
+		    : symbolize_all(symbolizer, profile, NULL, NULL);
 	if (rc == 0)
 		rc = names_write(&source, &bytes);
 	if (rc < 0) {
@@ -117,7 +122,8 @@ int embed_copy(const char *from, const char *to, struct symbolizer *symbolizer,
 	struct perfdata_features named = {.names = NULL}, features = {.names = NULL};
 	cleanup_with(reader_close) struct perfdata_reader *reader = NULL;
 	cleanup_with(writer_free) struct perfdata_writer *writer = NULL;
-	int rc = embed_names(symbolizer, profile, codes, &named);
+	uint32_t left;
+	int rc = embed_names(symbolizer, profile, codes, NULL, &left, &named);
 
 	if (rc == 0)
 		rc = embed_code(excerpts, profile, &named);

@@ -18,10 +18,12 @@ const char *cache_dir(char ret_dir[CACHE_DIR_ROOM]);
 
 /*
  * Resolves every frame of the profile and puts the names into features->names, in place of what
- * is there. `codes` may be NULL. 0, -ENOMEM, -EFBIG.
+ * is there. `codes` may be NULL. With a budget (NULL: none) some frames may get their symbol's
+ * name only: *ret_left says how many. 0, -ENOMEM, -EFBIG.
  */
 int embed_names(struct symbolizer *symbolizer, struct profile *profile,
-	const struct codes *codes, struct perfdata_features *features);
+	const struct codes *codes, const struct symbolize_budget *budget, uint32_t *ret_left,
+	struct perfdata_features *features);
 
 /*
  * Puts code into features->code, in place of what is there; none where there is none.

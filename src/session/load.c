@@ -45,6 +45,7 @@ struct load {
 	uint32_t frames_named; /* so many have been, while samples are streamed */
 	struct symbolizer *symbolizer;
 	struct jit jit;
+	struct strbuf text;  /* for the moment */
 	struct names *names; /* that the file brought along; NULL: none */
 	uint32_t *events;    /* profile event by the file's event index */
 	uint32_t event_count;
@@ -67,7 +68,8 @@ static bool shows_better(const struct load_options *options)
  */
 static int names_first(struct load *load, uint32_t frame)
 {
-	return load->names && !shows_better(load->options)
+	return load->names && !shows_better(load->options) &&
+			       !names_has_less(load->names, &load->out->profile, frame)
 		       ? names_frame(load->names, &load->out->profile, frame)
 		       : 0;
 }
@@ -107,8 +109,15 @@ static bool load_is_root(void *ctx, struct profile *profile, uint32_t frame)
 {
 	struct load *load = ctx;
 
+	const struct frame *at = &profile->frames[frame];
+	const char *name = NULL;
+
 	if (names_first(load, frame) < 0)
 		return false;
+	if (load->names && !at->line_count && profile->modules[at->module].kind != MODULE_ANON)
+		name = names_symbol(load->names, profile, frame, &load->text);
+	if (name)
+		return resolve_is_root_name(name);
 	return resolve_is_root(load->symbolizer, profile, frame);
 }
 
@@ -323,9 +332,8 @@ static int load_names(struct load *load)
 static int load_stacks(struct load *load, struct apply_options *apply)
 {
 	const struct perfdata_features *features = load->info->features;
-	struct stacks_options options = {.target = &load->target,
-		.sysroot = load->options->sysroot,
-		.jit = &load->jit};
+	struct stacks_options options = {
+		.target = &load->target, .sysroot = load->options->sysroot, .jit = &load->jit};
 	int arch = features && features->arch ? stacks_arch_of(features->arch)
 					      : stacks_arch_here();
 	int rc;
@@ -497,6 +505,51 @@ static int load_excerpts(struct load *load)
 	return rc < 0 ? rc : gather_code(&gather, &load->out->excerpts);
 }
 
+/* Where the file's names are less than there was, and the programs are not here either. */
+static void note_less(struct load *load)
+{
+	struct profile *profile = &load->out->profile;
+	uint32_t less = 0;
+	char text[192];
+
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct frame *frame = &profile->frames[i];
+
+		less += frame->line_count == 1 && !profile->lines[frame->first_line].line &&
+			!symbolizer_debug_file(load->symbolizer, frame->module)[0] &&
+			names_has_less(load->names, profile, i);
+	}
+	if (!less)
+		return;
+	snprintf(text, sizeof(text),
+		"inlined functions and lines of %u of %u addresses are not in the file: it was "
+		"written in haste; where it was recorded, wick export -o FILE.data adds them",
+		less, profile->frame_count);
+	quality_note(&profile->quality, text);
+}
+
+/* The file's own names, then what the programs' files say, then what is left of the file's. */
+static int load_resolve(struct load *load)
+{
+	struct profile *profile = &load->out->profile;
+	uint32_t count = profile->frame_count;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc >= 0 && i < count; i++)
+		rc = names_first(load, i);
+	if (rc >= 0)
+		rc = symbolize_all(load->symbolizer, profile, NULL, NULL);
+	for (uint32_t i = 0; rc >= 0 && load->names && i < count; i++)
+		rc = names_frame(load->names, profile, i);
+	if (rc >= 0)
+		rc = resolve_all(load->symbolizer, profile, NULL, NULL);
+	for (uint32_t i = 0; i < count; i++)
+		names_as_asked(load, i);
+	if (rc >= 0 && load->names && !load->options->no_inlines)
+		note_less(load);
+	return rc;
+}
+
 /* Names, the stored half of the quality, and what is known only at the end. */
 static int load_finish(struct load *load)
 {
@@ -514,13 +567,7 @@ static int load_finish(struct load *load)
 		downloads_run(load->options->downloads, load->symbolizer, &load->out->profile);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;
-	for (uint32_t i = 0; rc >= 0 && load->names && i < load->out->profile.frame_count; i++)
-		rc = shows_better(load->options) ? frame_resolve(load, i) : names_first(load, i);
-	if (rc < 0)
-		return rc;
-	rc = resolve_all(load->symbolizer, &load->out->profile, NULL, NULL);
-	for (uint32_t i = 0; i < load->out->profile.frame_count; i++)
-		names_as_asked(load, i);
+	rc = load_resolve(load);
 	if (rc == 0)
 		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
 	if (rc > 0)
@@ -602,6 +649,7 @@ int load_file(const struct load_options *options, struct loaded *ret_loaded, str
 	symbolizer_free(load.symbolizer);
 	jit_done(&load.jit);
 	names_free(load.names);
+	strbuf_done(&load.text);
 	reorder_free(load.reorder);
 	layouts_done(&load.layouts);
 	target_done(&load.target);

@@ -148,6 +148,8 @@ static int embed_hot_code(struct recorder *r)
 /* A file without names is a good file; why it has none is said. */
 static void embed(struct recorder *r)
 {
+	const struct symbolize_budget budget = {
+		.cpu_ns = r->options->embed_ns, .bytes = RECORD_EMBED_BYTES};
 	struct profile *profile = &r->out->profile;
 	int rc;
 
@@ -164,7 +166,8 @@ static void embed(struct recorder *r)
 	rc = jit_read(&r->jit, profile);
 	jit_say(&r->jit, quality_of(r));
 	if (rc == 0)
-		rc = embed_names(r->symbolizer, profile, r->jit.codes, &r->features);
+		rc = embed_names(r->symbolizer, profile, r->jit.codes, &budget, &r->frames_left,
+			&r->features);
 	if (rc < 0)
 		recorder_note(r, "the names are not in the file: %s", strerror(-rc));
 	else
@@ -181,6 +184,12 @@ static int write_file_end(struct recorder *r)
 	rc = header_refresh(&r->features, quality_of(r), &r->target);
 	if (rc < 0)
 		return error_set(r->err, rc, "out of memory while finishing %s", r->out->path);
+	if (r->frames_left) /* for who waits now; whoever reads the file sees for himself */
+		recorder_note(r,
+			"inlined functions and lines of %u of %u addresses are left to wick "
+			"report, as there was time for the most frequent ones only "
+			"(--embed-time); wick export -o FILE.data adds them",
+			r->frames_left, r->out->profile.frame_count);
 	if (!r->disk_full)
 		perfdata_write_round(r->writer, &disk_error);
 	rc = perfdata_finish(r->writer, &r->features, r->disk_full ? &disk_error : r->err);

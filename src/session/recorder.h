@@ -44,9 +44,10 @@ struct record_options {
 	bool start_paused;    /* begin to sample when told */
 	bool can_pause;	     /* somebody may tell: the side-band goes on while sampling rests */
 	const char *control; /* fifo:..., fd:...; NULL: none */
-	int compression_level; /* of zstd; 0: none */
+	int compression_level;			   /* of zstd; 0: none */
 	const struct downloads_options *downloads; /* before naming; NULL: nothing is fetched */
-	bool no_embed;	       /* leave the names of the sampled frames out of the file */
+	uint64_t embed_ns; /* CPU time for inlined functions and lines: RECORD_EMBED_NS */
+	bool no_embed;	   /* leave the names of the sampled frames out of the file */
 	/* A signalfd: SIGUSR2 pauses or goes on, anything else ends the recording. -1: none. */
 	int signal_fd;
 	char *const *own_argv; /* for the file's header */
@@ -56,6 +57,10 @@ struct record_options {
 };
 
 enum { RECORD_DEFAULT_HZ = 997, RECORD_STACK_BYTES = 24 << 10 };
+
+/* What inlined functions and lines may cost at the end of a recording. */
+#define RECORD_EMBED_NS	   ((uint64_t)500 * 1000 * 1000)
+#define RECORD_EMBED_BYTES ((uint64_t)512 << 20)
 
 struct recorded {
 	struct profile profile; /* frames and quality; no samples */

@@ -68,6 +68,7 @@ struct recorder {
 	struct jit jit;
 	struct self_counts self; /* which functions are hot: their code goes into the file */
 	struct wick_layout file_layout;
+	uint32_t frames_left; /* that have less than there is: the time was over */
 	bool disk_full, stop;
 	bool rewritten; /* the record at hand was written in another form */
 	bool priority_raised;

@@ -15,6 +15,12 @@
  * Frame-pointer chains end a little early, since the libc's first functions keep no frame
  * pointer: a chain that got as far as the functions they call (symbol_is_start) misses nothing.
  */
+bool resolve_is_root_name(const char *linkage_name)
+{
+	return symbol_is_root(linkage_name) || symbol_is_start(linkage_name) ||
+	       !strcmp(linkage_name, "main");
+}
+
 bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 {
 	const struct frame *at = &profile->frames[frame];
@@ -30,7 +36,7 @@ bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame)
 	} else {
 		name = symbolizer_symbol(symbolizer, profile, frame);
 	}
-	return name && (symbol_is_root(name) || symbol_is_start(name) || !strcmp(name, "main"));
+	return name && resolve_is_root_name(name);
 }
 
 /* How many samples ended (leafwards) in each stack; calloc'ed, by stack id. */

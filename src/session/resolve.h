@@ -32,6 +32,7 @@ struct module_naming {
 /* For apply_options.is_root; ctx is the symbolizer. By the symbol table alone: it is asked
  * while recording. */
 bool resolve_is_root(void *symbolizer, struct profile *profile, uint32_t frame);
+bool resolve_is_root_name(const char *linkage_name); /* the same of a name, not of JIT code */
 
 /* Resolves every frame and fills quality.user_frames and unnamed_frames. */
 int resolve_all(struct symbolizer *symbolizer, struct profile *profile,

@@ -75,12 +75,21 @@ static void package_open(
 		module_file_close(&package);
 }
 
+bool module_debug_exists(const struct symbolizer_options *options,
+	const struct profile *profile, uint32_t module)
+{
+	cleanup_with(module_file_close) struct module_file file = {.fd = -1, .elf.fd = -1};
+
+	return source_open(options, profile, module, &file) == 0;
+}
+
 int module_debug_open(const struct symbolizer_options *options, const struct profile *profile,
-	uint32_t module, struct module_debug *ret_debug)
+	uint32_t module, uint64_t bytes_max, struct module_debug *ret_debug)
 {
 	cleanup_with(module_file_close) struct module_file file = {.fd = -1, .elf.fd = -1};
 	cleanup_with(module_file_close) struct module_file alt = {.fd = -1, .elf.fd = -1};
-	struct debug_files files = {.elf = &file.elf, .finder = &ret_debug->finder};
+	struct debug_files files = {
+		.elf = &file.elf, .finder = &ret_debug->finder, .bytes_max = bytes_max};
 	const char *path = profile_text(profile, profile->modules[module].path);
 	int r = source_open(options, profile, module, &file);
 

@@ -17,9 +17,14 @@ struct module_debug {
 };
 
 /*
- * 0 and *ret_debug, which must stay where it is; -ENOENT: there is none; -ENOMEM; else why it
- * cannot be read.
+ * 0 and *ret_debug, which must stay where it is; -ENOENT: there is none; -EFBIG: more than
+ * `bytes_max` (0: no limit); -ENOMEM; else why it cannot be read.
  */
 int module_debug_open(const struct symbolizer_options *options, const struct profile *profile,
-	uint32_t module, struct module_debug *ret_debug);
+	uint32_t module, uint64_t bytes_max, struct module_debug *ret_debug);
+
+/* Is there any? */
+bool module_debug_exists(const struct symbolizer_options *options,
+	const struct profile *profile, uint32_t module);
+
 void module_debug_close(struct module_debug *debug); /* takes a zeroed one */

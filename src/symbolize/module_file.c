@@ -116,8 +116,8 @@ static int candidate_open(const struct symbolizer_options *options,
 	}
 	if (!plain_path(profile_text(profile, module->path), path, &was_deleted))
 		return -ENOENT;
-	if (candidate == CACHE && !cached_path(options, module->build_id,
-					  module->build_id_bytes, true, path))
+	if (candidate == CACHE &&
+		!cached_path(options, module->build_id, module->build_id_bytes, true, path))
 		return -ENOENT;
 	if (strlen(path) < sizeof(file->path))
 		memcpy(file->path, path, strlen(path) + 1);
@@ -366,8 +366,8 @@ bool module_alt_file_open(const struct symbolizer_options *options,
 	cleanup_elf_blob struct elf_blob blob = {0};
 	struct wanted wanted = {.elf = &file->elf};
 	const char *slash = strrchr(file->path, '/');
-	const char *name = altlink_read(
-		&file->elf, &blob, &wanted.build_id, &wanted.build_id_bytes);
+	const char *name =
+		altlink_read(&file->elf, &blob, &wanted.build_id, &wanted.build_id_bytes);
 	char full[PATH_MAX];
 	int len;
 

@@ -25,9 +25,9 @@ enum module_outcome module_file_open(const struct symbolizer_options *options,
 
 /*
  * The debug file of a stripped one: by build id in the .build-id folders of `debug_dir` and
- * /usr/lib/debug, then by .gnu_debuglink beside the file, in .debug/ and in those two; at last in
- * what debuginfod clients fetched. It must have the same build id; without one, the CRC of the
- * link. True and *ret_file, or false.
+ * /usr/lib/debug, then by .gnu_debuglink beside the file, in .debug/ and in those two; at last
+ * in what debuginfod clients fetched. It must have the same build id; without one, the CRC of
+ * the link. True and *ret_file, or false.
  */
 bool module_debug_file_open(const struct symbolizer_options *options,
 	const struct module_file *file, const char *path, struct module_file *ret_file);

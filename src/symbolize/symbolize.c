@@ -46,6 +46,7 @@ struct symbolizer {
 	struct kernel_names kernel;
 	struct naming naming;
 	struct debug_pool debug;
+	uint32_t left; /* frames whose inlined functions and lines the budget left out */
 };
 
 static int copy_string(const char *text, char **ret_copy)
@@ -379,7 +380,7 @@ static int steps_get(struct symbolizer *s, const struct profile *profile, uint32
 
 	if (s->options.no_inlines || profile->modules[module].kind != MODULE_FILE || !vaddr)
 		return 0;
-	r = debug_pool_get(&s->debug, &s->options, profile, module, &info);
+	r = debug_pool_get(&s->debug, &s->options, profile, module, vaddr, &info);
 	return r > 0 ? debug_info_find(info, vaddr, ret_steps) : r;
 }
 
@@ -390,6 +391,11 @@ static int resolve_found(struct symbolizer *s, struct profile *profile, uint32_t
 	struct line lines[DEBUG_STEPS_MAX] = {{0}};
 	const struct debug_step *steps = NULL;
 	int n = steps_get(s, profile, module, hit->vaddr, &steps), r = 0;
+
+	if (n == -EAGAIN) {
+		s->left++;
+		n = 0;
+	}
 
 	/* A line alone names nothing. */
 	if (n < 0 || (!hit->key.linkage_name &&
@@ -483,13 +489,21 @@ int symbolizer_lines(struct symbolizer *symbolizer, const struct profile *profil
 	r = state_get(symbolizer, profile, module, &state);
 	if (r < 0 || !elf_foff_to_vaddr(state->segments, state->segment_count, addr, &to.vaddr))
 		return r;
-	r = debug_pool_get(&symbolizer->debug, &symbolizer->options, profile, module, &info);
+	r = debug_pool_get(&symbolizer->debug, &symbolizer->options, profile, module, to.vaddr,
+		&info);
+	if (r == -EAGAIN) /* beyond the budget */
+		return 0;
 	return r > 0 ? debug_info_lines(info, to.vaddr, to.vaddr + size, lines_row, &to) : r;
+}
+
+bool symbolizer_left(const struct symbolizer *symbolizer, uint32_t module)
+{
+	return debug_pool_left(&symbolizer->debug, module);
 }
 
 struct order {
 	uint64_t addr;
-	uint32_t module, frame;
+	uint32_t module, frame, hits;
 };
 
 static int by_address(const void *a, const void *b)
@@ -501,24 +515,32 @@ static int by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* The frames by module and address: each file is opened once, and walked once. */
-static struct order *frames_sort(const struct profile *profile)
+static int by_hits(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	return x->hits != y->hits ? (x->hits < y->hits ? 1 : -1) : by_address(a, b);
+}
+
+static struct order *frames_sort(
+	const struct profile *profile, int (*compare)(const void *, const void *))
 {
 	struct order *order = malloc(((size_t)profile->frame_count + 1) * sizeof(*order));
 
 	if (!order)
 		return NULL;
 	for (uint32_t i = 0; i < profile->frame_count; i++)
-		order[i] =
-			(struct order){profile->frames[i].addr, profile->frames[i].module, i};
-	qsort(order, profile->frame_count, sizeof(*order), by_address);
+		order[i] = (struct order){profile->frames[i].addr, profile->frames[i].module, i,
+			profile->frames[i].hits};
+	qsort(order, profile->frame_count, sizeof(*order), compare);
 	return order;
 }
 
 int symbolize_all(struct symbolizer *symbolizer, struct profile *profile,
 	void (*progress)(void *ctx, uint32_t done, uint32_t total), void *ctx)
 {
-	cleanup_free struct order *order = frames_sort(profile);
+	/* By module and address: each file is opened once, and walked once. */
+	cleanup_free struct order *order = frames_sort(profile, by_address);
 	uint32_t total = profile->frame_count;
 	int r = order ? 0 : -ENOMEM;
 
@@ -531,5 +553,19 @@ int symbolize_all(struct symbolizer *symbolizer, struct profile *profile,
 	}
 	if (r >= 0 && progress)
 		progress(ctx, total, total);
+	return r;
+}
+
+int symbolize_within(struct symbolizer *symbolizer, struct profile *profile,
+	const struct symbolize_budget *budget, uint32_t *ret_left)
+{
+	cleanup_free struct order *order = frames_sort(profile, by_hits);
+	uint32_t left_before = symbolizer->left;
+	int r = order ? 0 : -ENOMEM;
+
+	debug_pool_limit(&symbolizer->debug, budget->cpu_ns, budget->bytes);
+	for (uint32_t i = 0; r >= 0 && i < profile->frame_count; i++)
+		r = symbolize_frame(symbolizer, profile, order[i].frame);
+	*ret_left = symbolizer->left - left_before;
 	return r;
 }

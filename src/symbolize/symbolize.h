@@ -5,11 +5,11 @@
  * first frame is. Order for a file: the pinned descriptor, /proc/PID/map_files and
  * /proc/PID/root of a process that still has it mapped (live only), then its path; a build id
  * decides where there is one, else the inode; a file that is not the one that was mapped never
- * lends its symbols; at last, by build id, what debuginfod clients fetched. The function that was called is named by the symbol table, where that has
- * the address; what is inlined into it, and the lines, come from DWARF (module_debug.h).
- * Kernel symbols come from /proc/kallsyms, read when the first kernel frame
- * asks, and only when the running kernel is the one that was recorded (build id), moved by the
- * difference of _stext.
+ * lends its symbols; at last, by build id, what debuginfod clients fetched. The function that
+ * was called is named by the symbol table, where that has the address; what is inlined into it,
+ * and the lines, come from DWARF (module_debug.h). Kernel symbols come from /proc/kallsyms,
+ * read when the first kernel frame asks, and only when the running kernel is the one that was
+ * recorded (build id), moved by the difference of _stext.
  */
 #pragma once
 
@@ -37,8 +37,8 @@ struct symbolizer_options {
 	bool no_demangle;
 	bool no_inlines; /* functions of the symbol tables only: no inlined ones, no lines */
 	const char *debug_dir; /* searched for debug files before /usr/lib/debug; NULL: none */
-	const char *debug_cache; /* what debuginfod clients fetched; NULL or "": none */
-	const char *kallsyms;  /* path, NULL: /proc/kallsyms */
+	const char *debug_cache;     /* what debuginfod clients fetched; NULL or "": none */
+	const char *kallsyms;	     /* path, NULL: /proc/kallsyms */
 	const char *kernel_cache;    /* a folder to remember kallsyms in, NULL: do not */
 	const char *kernel_notes;    /* path, NULL: /sys/kernel/notes */
 	uint8_t kernel_build_id[20]; /* of the recorded kernel; 0 bytes: not known */
@@ -109,6 +109,23 @@ const char *symbolizer_debug_file(const struct symbolizer *symbolizer, uint32_t 
 int symbolizer_lines(struct symbolizer *symbolizer, const struct profile *profile,
 	uint32_t module, uint64_t addr, uint64_t size,
 	int (*row)(void *ctx, uint64_t offset, const char *file, uint32_t line), void *ctx);
+
+/* What debug information may cost where somebody waits. */
+struct symbolize_budget {
+	uint64_t cpu_ns; /* of this thread */
+	uint64_t bytes;	 /* of memory at a time */
+};
+
+/*
+ * Resolves all: by the symbol tables; and with inlined functions and lines, those that stand in
+ * most samples first, as far as the budget goes. It holds for later calls, too. *ret_left: how
+ * many frames have less than there is.
+ */
+int symbolize_within(struct symbolizer *symbolizer, struct profile *profile,
+	const struct symbolize_budget *budget, uint32_t *ret_left);
+
+/* Have frames of the module less than there is, for want of budget? */
+bool symbolizer_left(const struct symbolizer *symbolizer, uint32_t module);
 
 /* What it was made with. */
 const struct symbolizer_options *symbolizer_options(const struct symbolizer *symbolizer);

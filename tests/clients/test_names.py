@@ -344,4 +344,29 @@ def report_and_script_show_them(box):
     check("(inlined)" in box.wick("script").ok().out, "they travel with the file")
 
 
+
+@test
+def the_end_of_a_recording_is_bounded(box):
+    path = compile_it(box, "prog")
+    done = box.record("-F", "2000", "--", path, *["x"] * 500)
+    check("left to wick report" not in done.err, "a small program is named whole", done.err)
+    done = box.record("-F", "2000", "--embed-time", "0", "--", path, *["x"] * 500)
+    said = re.search(r"of (\d+) of (\d+) addresses are left", done.err)
+    check(said and 0 < int(said.group(1)) <= int(said.group(2)), done.err)
+    # Here the program is at hand: nothing is missing, and nothing is said.
+    whole = box.wick("script").ok().out
+    check("(inlined)" in whole and "haste" not in box.wick("report").ok().out)
+    stacks = re.search(r"^.. Stacks .*", box.wick("report").ok().out, re.M).group()
+    box.wick("export", "-o", box.path("whole.data")).ok()
+    # Elsewhere there are the names of the symbol table, as many complete stacks, and a word.
+    os.rename(path, path + ".gone")
+    script, report = box.wick("script").ok().out, box.wick("report").ok().out
+    check(" main+0x" in script and "inlines.cpp" not in
+          box.wick("report", "--sort", "srcline").ok().out, "symbols")
+    check("written in haste" in report, report)
+    check(stacks in report, "stacks end as they did", stacks)
+    check(box.wick("script", "-i", "whole.data").ok().out == whole, "export adds the rest")
+    check("haste" not in box.wick("report", "-i", "whole.data").ok().out)
+
+
 main()
