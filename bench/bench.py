@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures wick beside perf on this machine and prints a table.
 
-usage: bench.py [--runs N] [--seconds S] [--markdown] [--rivals]
+usage: bench.py [--runs N] [--seconds S] [--markdown] [--rivals | --complete]
 
 Runs alternate (wick, perf, the discarding reader, the program alone, and again), and medians are
 shown, so that what the machine does besides hits all alike. What is measured:
@@ -17,6 +17,7 @@ shown, so that what the machine does besides hits all alike. What is measured:
   bytes a sample     size of the file over the samples in it
 
 --rivals measures recording alone, beside Debian sid's perf and samply, too: see rivals.py.
+--complete counts complete and wrong stacks of real programs beside perf: see complete.py.
 """
 import argparse
 import collections
@@ -262,8 +263,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--rivals", action="store_true")
+    parser.add_argument("--complete", action="store_true")
     options = parser.parse_args()
     options.runs = options.runs or (5 if options.rivals else 7)
+    if options.complete:
+        import complete
+        with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
+            complete.compare(options, folder)
+        return
     if options.rivals:
         import rivals
         with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:

@@ -176,7 +176,7 @@ static int stack_add(struct apply *apply, enum stack_stop stop, uint32_t *ret_st
 	if (stop != STOP_ROOT && stop != STOP_NO_USER && stop != STOP_NO_CHAIN &&
 		stop != STOP_LATE) {
 		if (stop == STOP_SWITCHED)
-			snprintf(text, sizeof(text), "[goroutine not read]");
+			snprintf(text, sizeof(text), GOROUTINE_MARKER);
 		else
 			snprintf(
 				text, sizeof(text), "[truncated: %s]", quality_stop_name(stop));

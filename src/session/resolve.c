@@ -162,7 +162,9 @@ static int note_stops(const struct profile *profile, struct module_note *notes)
 			continue;
 		marker = &profile->frames[profile->stacks[root].frame];
 		module = profile->frames[profile->stacks[i].frame].module;
-		if (is_code(profile, marker) || profile->modules[module].kind == MODULE_MARKER)
+		if (is_code(profile, marker) ||
+			profile->modules[module].kind == MODULE_MARKER ||
+			!strcmp(profile_text(profile, marker->marker), GOROUTINE_MARKER))
 			continue;
 		notes[module].stopped += stacks[i];
 		if (stacks[i] > most[module]) {

@@ -170,6 +170,7 @@ static bool rule_by_go(
 	/* The first instruction of runtime.sigreturn, so the address before is another's. */
 	if (is_sigreturn(walk, module, vaddr + !exact)) {
 		rule->kind = RULE_SIGRETURN;
+		rule->flags |= RULE_STARTS;
 		return true;
 	}
 	if (gopclntab_find(go, vaddr, &function) < 0)

@@ -58,7 +58,7 @@ FOR_EVER = ["sh", "-c", 'while :; do "$@"; done', "sh"]
 def repository(folder):
     """A history that is the same everywhere: 60 commits, each changes 10 of 100 files."""
     path = os.path.join(folder, "history")
-    subprocess.run(["git", "init", "-q", path], check=True)
+    subprocess.run(["git", "init", "-q", "-b", "main", path], check=True)
     stream, mark = [], 0
     for commit in range(60):
         stream.append("commit refs/heads/main\ncommitter a <a@b> %d +0000\ndata 8\nchange %d" %
@@ -86,6 +86,7 @@ def commands(folder):
         ("perl", ["perl", "-e", PERL], MANY, 3999),
         ("bash", ["bash", "-c", SHELL], 1000, 3999),
         ("sqlite3", FOR_EVER + ["sqlite3", ":memory:", SQL], 1000, 1999),
+        ("processes", FOR_EVER + ["/bin/true"], 500, 3999),
         ("xz", FOR_EVER + ["xz", "-k", "-c", "-T2", os.path.realpath(sys.executable)], 100, 999),
     ]
     if shutil.which("git"):
@@ -112,9 +113,9 @@ def main():
             text = done.stdout.decode()
             numbers = dict((k, int(v)) for k, v in re.findall(r"([a-z-]+) (\d+)", text.splitlines()[-1]))
             # Samples of exec and exit have no registers to compare.
-            good = (numbers["compared"] >= 0.9 * least and not numbers["unexplained"]
+            good = (numbers["compared"] >= 0.8 * least and not numbers["unexplained"]
                     and numbers["ours-root"] >= 0.99 * numbers["compared"])
-            print("%-4s %-8s %s" % ("ok" if good else "BAD", name, text.splitlines()[-1]))
+            print("%-4s %-9s %s" % ("ok" if good else "BAD", name, text.splitlines()[-1]))
             if not good:
                 print(text)
                 failed += 1
