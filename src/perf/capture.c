@@ -3,6 +3,10 @@
  * the ring; all later ones of that CPU are redirected into it. What the kernel does not know
  * yet (build ids in MMAP2, PERF_FORMAT_LOST, a clock id that its PMU refuses) is dropped in
  * turn by capture_negotiate(), once, on the first event.
+ *
+ * How much of the stack an event copies cannot be changed. So where it may have to grow, each
+ * sampling event has a twin that copies more and rests; what its thread creates inherits both,
+ * and enabling one and disabling the other reaches the children, too.
  */
 #include "perf/capture.h"
 
@@ -22,6 +26,7 @@ enum { FDS_LIMIT = 1 << 20, RINGS_LIMIT = 4096 };
 struct capture_fd {
 	int fd;
 	uint32_t ring;
+	bool grown; /* copies more of the stack */
 };
 
 struct event_fds {
@@ -46,6 +51,9 @@ struct capture {
 	uint32_t ring_count, ring_cap;
 	uint32_t pages, fd_count;
 	bool negotiated, redirected, wake_at_once;
+	bool enabled; /* as far as we were asked to */
+	bool grown;
+	uint32_t grown_stack_bytes; /* 0: there are no such events */
 	uint64_t capped_hz;
 	struct wick_layout layout;
 };
@@ -151,6 +159,9 @@ int capture_new(
 		capture->sampling_count = options->event_count;
 		capture->pages = options->pages;
 		capture->wake_at_once = options->wake_at_once;
+		capture->enabled = options->start != CAPTURE_BY_HAND;
+		if (options->user_regs)
+			capture->grown_stack_bytes = options->grown_stack_bytes;
 		rc = 0;
 	}
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
@@ -342,7 +353,7 @@ static int ring_join(
 	return 0;
 }
 
-static int fd_keep(struct event_fds *event, int fd, uint32_t ring)
+static int fd_keep(struct event_fds *event, const struct capture_fd *fd)
 {
 	uint64_t id = 0;
 	int rc;
@@ -354,10 +365,10 @@ static int fd_keep(struct event_fds *event, int fd, uint32_t ring)
 			sizeof(*event->ids), FDS_LIMIT);
 	if (rc < 0)
 		return rc;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
+	if (ioctl(fd->fd, PERF_EVENT_IOC_ID, &id) < 0)
 		return -errno;
 	event->ids[event->count] = id;
-	event->fds[event->count++] = (struct capture_fd){fd, ring};
+	event->fds[event->count++] = *fd;
 	return 0;
 }
 
@@ -373,22 +384,28 @@ static uint32_t watermark_bytes(const struct capture *capture)
 	return capture->wake_at_once ? 1 : capture->pages * (uint32_t)sysconf(_SC_PAGESIZE) / 4;
 }
 
-static int event_attach(struct capture *capture, struct event_fds *event,
-	const struct attach_to *to, int cpu, struct error *err)
+static int event_open(struct capture *capture, struct event_fds *event,
+	const struct attach_to *to, int cpu, bool grown, struct error *err)
 {
 	struct perf_event_attr attr = event->attr;
+	struct capture_fd kept = {.grown = grown};
 	cleanup_close int fd = -1;
-	uint32_t ring = 0;
 	int rc;
 
+	if (grown) {
+		attr.sample_stack_user = capture->grown_stack_bytes;
+		attr.flags |= ATTR_DISABLED;
+		attr.flags &= ~ATTR_ENABLE_ON_EXEC;
+	}
 	attr.wakeup_events = watermark_bytes(capture);
 	fd = perf_open(&attr, to->pid, cpu, -1, to->flags);
 	if (fd < 0)
 		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);
-	rc = ring_join(capture, cpu, fd, &ring, err);
+	rc = ring_join(capture, cpu, fd, &kept.ring, err);
 	if (rc < 0)
 		return rc;
-	rc = fd_keep(event, fd, ring);
+	kept.fd = fd;
+	rc = fd_keep(event, &kept);
 	if (rc < 0)
 		return error_set(
 			err, rc, "event %s: %s", event->event.spec.name, strerror(-rc));
@@ -397,20 +414,33 @@ static int event_attach(struct capture *capture, struct event_fds *event,
 	return 0;
 }
 
+static int attach_events(struct capture *capture, uint32_t count, const struct attach_to *to,
+	bool grown, struct error *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < count; i++) {
+		struct event_fds *event = &capture->events[i];
+
+		for (uint32_t c = 0; rc == 0 && c < event->event.cpu_count; c++) {
+			rc = event_open(capture, event, to, event->cpus[c], grown, err);
+			if (rc == -ENODEV) /* the CPU went offline since it was listed */
+				rc = 0;
+		}
+	}
+	return rc;
+}
+
 static int attach_everywhere(
 	struct capture *capture, const struct attach_to *to, struct error *err)
 {
 	int rc = capture->negotiated ? 0 : capture_negotiate(capture, err);
 
-	for (uint32_t i = 0; rc == 0 && i < capture->event_count; i++) {
-		struct event_fds *event = &capture->events[i];
-
-		for (uint32_t c = 0; rc == 0 && c < event->event.cpu_count; c++) {
-			rc = event_attach(capture, event, to, event->cpus[c], err);
-			if (rc == -ENODEV) /* the CPU went offline since it was listed */
-				rc = 0;
-		}
-	}
+	if (rc == 0)
+		rc = attach_events(capture, capture->event_count, to, false, err);
+	/* The twins last: they are led into rings that have their size by now. */
+	if (rc == 0 && capture->grown_stack_bytes)
+		rc = attach_events(capture, capture->sampling_count, to, true, err);
 	if (rc == 0 && !capture->ring_count)
 		return error_set(err, -ENODEV, "none of the asked CPUs is online");
 	return rc;
@@ -432,25 +462,48 @@ int capture_attach_cpus(struct capture *capture, struct error *err)
 	return attach_everywhere(capture, &(struct attach_to){-1, 0}, err);
 }
 
-static int capture_ioctl(struct capture *capture, unsigned long request)
+/* Of the twins, those that are to sample or those that rest. */
+static int capture_ioctl(struct capture *capture, unsigned long request, bool grown)
 {
 	int first = 0;
 
-	for (uint32_t i = 0; i < capture->sampling_count; i++)
-		for (uint32_t f = 0; f < capture->events[i].count; f++)
-			if (ioctl(capture->events[i].fds[f].fd, request, 0) < 0 && !first)
+	for (uint32_t i = 0; i < capture->sampling_count; i++) {
+		const struct event_fds *event = &capture->events[i];
+
+		for (uint32_t f = 0; f < event->count; f++)
+			if (event->fds[f].grown == grown &&
+				ioctl(event->fds[f].fd, request, 0) < 0 && !first)
 				first = -errno;
+	}
 	return first;
 }
 
 int capture_enable(struct capture *capture)
 {
-	return capture_ioctl(capture, PERF_EVENT_IOC_ENABLE);
+	capture->enabled = true;
+	return capture_ioctl(capture, PERF_EVENT_IOC_ENABLE, capture->grown);
 }
 
 int capture_disable(struct capture *capture)
 {
-	return capture_ioctl(capture, PERF_EVENT_IOC_DISABLE);
+	capture->enabled = false;
+	return capture_ioctl(capture, PERF_EVENT_IOC_DISABLE, capture->grown);
+}
+
+/* Both sample for a moment, so that the side-band has no gap. */
+int capture_grow(struct capture *capture)
+{
+	int rc = 0;
+
+	if (!capture->grown_stack_bytes || capture->grown)
+		return -ENOENT;
+	capture->grown = true;
+	if (!capture->enabled)
+		return 0;
+	rc = capture_ioctl(capture, PERF_EVENT_IOC_ENABLE, true);
+	if (rc == 0)
+		rc = capture_ioctl(capture, PERF_EVENT_IOC_DISABLE, false);
+	return rc;
 }
 
 uint32_t capture_event_count(const struct capture *capture)

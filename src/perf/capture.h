@@ -49,7 +49,10 @@ struct capture_options {
 	 * part. */
 	uint64_t user_regs;   /* mask; 0: none */
 	uint32_t stack_bytes; /* a multiple of 8 */
-	bool wake_at_once;    /* poll() returns for every record, not for a quarter of a ring */
+	/* A second event beside each that copies so much, and rests until capture_grow(). 0:
+	 * none. */
+	uint32_t grown_stack_bytes;
+	bool wake_at_once; /* poll() returns for every record, not for a quarter of a ring */
 };
 
 /* Allocates; opens nothing. */
@@ -69,6 +72,13 @@ int capture_attach_cpus(struct capture *capture, struct error *err);
 /* The sampling events; the side-band event goes on. */
 int capture_enable(struct capture *capture);
 int capture_disable(struct capture *capture);
+
+/*
+ * From now on the events that copy more of the stack sample in place of the others. Their ids
+ * are among capture_ids() from the start, and what they count is part of capture_read().
+ * -ENOENT where there are none (any more).
+ */
+int capture_grow(struct capture *capture);
 
 /* With the side-band event. */
 uint32_t capture_event_count(const struct capture *capture);

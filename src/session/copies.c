@@ -20,6 +20,9 @@ enum {
 	SMALL = 4 << 10,       /* nothing is smaller for the sake of time alone */
 	SMALL_ALONE = 8 << 10, /* where nothing is read late */
 	SAMPLES_A_RING = 16,
+	WATCHED = 512,	   /* stacks, of which */
+	MUCH_PERMILLE = 5, /* are too many to lose */
+	MUCH_AT_ONCE = 16, /* and so many need no further proof */
 };
 
 /* Address 0 is nobody's: EFAULT tells that reading would be permitted. */
@@ -97,4 +100,14 @@ size_t copies_ring_bytes(uint64_t hz, uint32_t bytes, size_t least)
 	while (ring < want && ring < RING_MOST)
 		ring *= 2;
 	return ring;
+}
+
+bool copies_run_out(struct copies_watch *watch, uint64_t seen, uint64_t ran_out)
+{
+	uint64_t stacks = seen - watch->seen, out = ran_out - watch->ran_out;
+
+	if (out < MUCH_AT_ONCE && stacks < WATCHED)
+		return false;
+	*watch = (struct copies_watch){seen, ran_out};
+	return out >= MUCH_AT_ONCE || out * 1000 >= stacks * MUCH_PERMILLE;
 }

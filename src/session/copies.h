@@ -5,7 +5,9 @@
  * (another user's process, one that is not dumpable, Yama, seccomp) the copy is all there will
  * be, and is as large as a record allows. A ring must hold the copies of a while, or samples
  * are lost whenever the recorder waits for its turn: at high rates, or where little memory may
- * be locked, the copies are smaller.
+ * be locked, the copies are smaller. Programs that go up and down their stacks quickly (a
+ * compiler) have changed them before they are read: when that happens often, larger copies are
+ * taken.
  */
 #pragma once
 
@@ -36,6 +38,15 @@ uint32_t copies_first(const struct record_options *options, bool late_refused);
  * that a ring holds them for a while.
  */
 uint32_t copies_fit(size_t ring_bytes, uint64_t hz, uint32_t bytes, bool late_refused);
+
+/*
+ * Do so many stacks end with the copy, though they were to be read late, that larger copies are
+ * worth their cost? Told how many there have been so far; starts from a zeroed struct.
+ */
+struct copies_watch {
+	uint64_t seen, ran_out;
+};
+bool copies_run_out(struct copies_watch *watch, uint64_t seen, uint64_t ran_out);
 
 /* The bytes that a ring should have for that, of at least `least`: a power of two. */
 size_t copies_ring_bytes(uint64_t hz, uint32_t bytes, size_t least);

@@ -43,6 +43,21 @@ static void what_was_asked_for_is_copied(void **state)
 	assert_int_equal(copies_first(&options, true), COPY_LARGE);
 }
 
+static void what_runs_out_often_grows(void **state)
+{
+	struct copies_watch watch = {0};
+
+	(void)state;
+	assert_false(copies_run_out(&watch, 100, 15));
+	assert_true(copies_run_out(&watch, 101, 16));
+	watch = (struct copies_watch){0};
+	assert_false(copies_run_out(&watch, 511, 4)); /* wait and see */
+	assert_true(copies_run_out(&watch, 600, 4));
+	assert_false(copies_run_out(&watch, 1200, 6)); /* 2 of 600 since */
+	assert_false(copies_run_out(&watch, 1500, 12));
+	assert_true(copies_run_out(&watch, 1800, 12));
+}
+
 static void ones_own_process_can_be_read(void **state)
 {
 	int32_t self = (int32_t)getpid(), pid = -1;
@@ -56,6 +71,7 @@ static void ones_own_process_can_be_read(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_ring_holds_the_copies_of_a_while),
 	cmocka_unit_test(what_was_asked_for_is_copied),
+	cmocka_unit_test(what_runs_out_often_grows),
 	cmocka_unit_test(ones_own_process_can_be_read),
 };
 UNIT_TESTS("copies", tests)

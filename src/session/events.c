@@ -102,7 +102,8 @@ int events_capture(const struct events *events, const struct record_options *opt
 		.sideband_event = how->sideband_event,
 		.no_callchain = how->no_callchain,
 		.user_regs = how->user_regs,
-		.stack_bytes = how->stack_bytes};
+		.stack_bytes = how->stack_bytes,
+		.grown_stack_bytes = how->grown_stack_bytes};
 
 	if (!wanted || !numbers)
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");

@@ -27,7 +27,7 @@ struct events_how {
 	enum capture_start start;
 	bool per_cpu, no_idle, sideband_event, no_callchain;
 	uint64_t user_regs;
-	uint32_t stack_bytes;
+	uint32_t stack_bytes, grown_stack_bytes;
 };
 
 /* The capture of these events on these CPUs; nothing is attached yet. */

@@ -70,6 +70,7 @@ static int recorder_loop(struct recorder *r)
 		if (ended < 0)
 			return ended;
 		rc = pump_round(&r->pump, false);
+		recorder_watch_copies(r);
 		now = recorder_now_ns();
 		if (rc == 0 && now - checkpoint_ns >= CHECKPOINT_NS) {
 			rc = recorder_checkpoint(r);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "session/control.h"
+#include "session/copies.h"
 #include "session/ends.h"
 #include "session/jit.h"
 #include "session/keep.h"
@@ -64,6 +65,7 @@ struct recorder {
 	uint64_t late_tried;   /* stacks that were read late, when it was asked last */
 	struct stacks *stacks; /* NULL: the kernel's chains are taken */
 	struct strain strain;
+	struct copies_watch copies;
 	struct keep keep;
 	struct jit jit;
 	struct self_counts self; /* which functions are hot: their code goes into the file */
@@ -93,6 +95,8 @@ __attribute__((format(printf, 2, 3))) void recorder_note(
 
 int recorder_make_file(struct recorder *r);
 int recorder_make_pipeline(struct recorder *r);
+/* Has more of the stack copied, where too many end early. */
+void recorder_watch_copies(struct recorder *r);
 
 /* ---- recorder_wait.c */
 

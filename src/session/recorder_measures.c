@@ -107,8 +107,8 @@ void recorder_say_forbidden(struct recorder *r)
 	if (stats.late_forbidden && !r->targets.late_refused)
 		recorder_note(r,
 			"process %d may not be read (it made itself not dumpable, or is "
-			"another user's): %llu stacks ended with the %u bytes that were "
-			"copied; --stack-bytes %d copies the most, root may read on",
+			"another user's): %llu stacks ended with what was copied; "
+			"--stack-bytes %d copies the most, root may read on",
 			stats.forbidden_by, (unsigned long long)stats.late_forbidden,
-			r->targets.stack_bytes, COPY_LARGE);
+			COPY_LARGE);
 }

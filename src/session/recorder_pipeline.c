@@ -286,3 +286,25 @@ int recorder_make_pipeline(struct recorder *r)
 	return rc < 0 ? error_set(r->err, rc, "out of memory while preparing the recording")
 		      : 0;
 }
+
+void recorder_watch_copies(struct recorder *r)
+{
+	struct targets *targets = &r->targets;
+	struct stacks_stats stats;
+	uint32_t before = targets->stack_bytes;
+
+	if (!r->stacks || !targets->grown_bytes)
+		return;
+	stacks_stats(r->stacks, &stats);
+	if (!copies_run_out(&r->copies, stats.fully, stats.ran_out))
+		return;
+	if (capture_grow(targets->capture) == 0) {
+		targets->stack_bytes = targets->grown_bytes;
+		recorder_note(r,
+			"from %.1f s on %.4g KiB of stack were copied with each sample, not "
+			"%.4g: too many that were deeper had changed before they could be read",
+			(double)(recorder_now_ns() - r->span.begun_ns) / 1e9,
+			targets->stack_bytes / 1024.0, before / 1024.0);
+	}
+	targets->grown_bytes = 0;
+}

@@ -382,8 +382,11 @@ static enum stack_stop unwind_fully(
 	else if ((result->stop == STOP_SWITCHED || result->stop == STOP_UNREADABLE) &&
 		 !stacks->no_late)
 		unwind_elsewhere(stacks, input, result);
-	if (result->stop == STOP_COPY_EXHAUSTED)
+	stacks->stats.fully++;
+	if (result->stop == STOP_COPY_EXHAUSTED) {
+		stacks->stats.ran_out++;
 		count_forbidden(stacks);
+	}
 	return result->stop == STOP_ROOT && result->late ? STOP_LATE : result->stop;
 }
 

@@ -56,6 +56,8 @@ void stacks_set_effort(struct stacks *stacks, enum effort effort);
 struct stacks_stats {
 	struct unwind_stats unwind;
 	uint64_t by_pointers;	     /* stacks, at EFFORT_POINTERS */
+	uint64_t fully;		     /* stacks at full effort, */
+	uint64_t ran_out;	     /* of which so many ended with the copy */
 	uint64_t late_forbidden;     /* stacks that ended as their process may not be read */
 	int32_t forbidden_by;	     /* the first such process */
 	uint64_t late, late_refused; /* stacks that were read late: completed so, or changed

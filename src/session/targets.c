@@ -10,6 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GROW_CPUS = 8, GROW_FDS = 256 };
+
+/*
+ * Events that may take over with larger copies cost a descriptor each, and where the others are
+ * inherited they are, too, at each clone().
+ */
+static bool can_grow(const struct targets *targets, const struct events *events)
+{
+	uint32_t cpus = targets->cpus->count;
+
+	return targets->stack_bytes && !targets->options->stack_bytes &&
+	       targets->late_refused >= 0 && (uint64_t)cpus * events->count <= GROW_FDS &&
+	       (targets->scope != SCOPE_INHERIT ||
+		       (targets->options->command && cpus <= GROW_CPUS));
+}
+
 static int open_capture(struct targets *targets, const struct events *events,
 	enum capture_start start, struct quality *quality, struct error *err)
 {
@@ -23,6 +39,10 @@ static int open_capture(struct targets *targets, const struct events *events,
 		.user_regs = targets->user_regs,
 		.stack_bytes = targets->stack_bytes,
 	};
+
+	if (!can_grow(targets, events))
+		targets->grown_bytes = 0;
+	how.grown_stack_bytes = targets->grown_bytes;
 
 	targets->by_hand = start == CAPTURE_BY_HAND;
 	capture_free(targets->capture);
@@ -42,18 +62,29 @@ static uint64_t rate_of(const struct targets *targets, const struct quality *qua
 							    : 0;
 }
 
+/* The same for the events that may take over; they go where they would copy no more. */
+static bool grown_shrinks(struct targets *targets, size_t ring, uint64_t hz)
+{
+	uint32_t grown = targets->grown_bytes, fit = copies_fit(ring, hz, grown, true);
+
+	targets->grown_bytes = fit > targets->stack_bytes ? fit : 0;
+	return targets->grown_bytes && targets->grown_bytes < grown;
+}
+
 /* True: the rings that could be had hold the copies for a short while only; now smaller ones.
  */
 static bool copy_shrinks(struct targets *targets, struct quality *quality)
 {
 	size_t ring = (size_t)capture_pages(targets->capture) * (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t hz = rate_of(targets, quality);
 	char text[192];
 	uint32_t fit;
 
 	if (!targets->stack_bytes || targets->options->stack_bytes)
 		return false;
-	fit = copies_fit(ring, rate_of(targets, quality), targets->stack_bytes,
-		targets->late_refused < 0);
+	if (grown_shrinks(targets, ring, hz))
+		return true;
+	fit = copies_fit(ring, hz, targets->stack_bytes, targets->late_refused < 0);
 	if (fit >= targets->stack_bytes)
 		return false;
 	snprintf(text, sizeof(text),
@@ -235,6 +266,7 @@ static int choose_copy(struct targets *targets, struct error *err)
 	targets->user_regs = stacks_regs(arch);
 	targets->late_refused = copies_late_refused(options, &targets->refused_by);
 	targets->stack_bytes = copies_first(options, targets->late_refused < 0);
+	targets->grown_bytes = COPY_LARGE;
 	return 0;
 }
 

@@ -33,9 +33,10 @@ struct targets {
 	uint64_t user_regs; /* copied with each sample, with so much of the stack; 0: nothing is
 			     */
 	uint32_t stack_bytes;
-	int late_refused;   /* negative errno: stacks cannot be read on from the processes */
-	int32_t refused_by; /* see copies_late_refused() */
-	bool by_hand;	    /* sampling begins with capture_enable(), not by exec or at once */
+	uint32_t grown_bytes; /* what may be copied instead from some time on; 0: no more */
+	int late_refused;     /* negative errno: stacks cannot be read on from the processes */
+	int32_t refused_by;   /* see copies_late_refused() */
+	bool by_hand; /* sampling begins with capture_enable(), not by exec or at once */
 	struct process_clock *clocks;			 /* of -p */
 	uint64_t cgroup_cpu, cgroup_user, cgroup_kernel; /* when it began */
 	uint64_t busy_ns;				 /* of all CPUs, when it began (-a) */

@@ -33,7 +33,25 @@ def what_is_deeper_than_the_copy_is_read_late(box):
     stops, quality = stacks_of(box)
     check(stops["late"] + stops["root"] + stops["behind"] > 0.9, stops)
     check(stops["late"] > 0.5, stops)
-    check(quality["copy_bytes"] == 24 << 10, quality["copy_bytes"])
+    check(quality["copy_bytes"] >= 24 << 10, quality["copy_bytes"])
+
+
+@test
+def the_copy_grows_where_stacks_change_before_they_are_read(box):
+    """Up and down 700 frames: what lies above the copy is another stack by the time it is read."""
+    box.record("--stack-bytes", "24576", "--", deep(box), "1.5", "700", "restless")
+    before, _ = stacks_of(box)
+    done = box.record("--", deep(box), "1.5", "700", "restless")
+    after, quality = stacks_of(box)
+    say("700 restless frames: %.1f %% complete with 24 KiB, %.1f %% when the copies may grow" % (
+        100 * (before["root"] + before["late"]), 100 * (after["root"] + after["late"])))
+    if before["copy_exhausted"] < 0.02:
+        raise Skip("nearly all of them could be read late")
+    if quality["scope"] == "inherit" and os.cpu_count() > 8:
+        raise Skip("copies do not grow for inherited events on so many CPUs")
+    check(quality["copy_bytes"] > 32 << 10, quality["copy_bytes"])
+    check("were copied with each sample, not 24" in done.err, "not a word of it:", done.err)
+    check(after["copy_exhausted"] < 0.6 * before["copy_exhausted"], before, after)
 
 
 @test
@@ -60,9 +78,11 @@ def a_process_that_forbids_to_be_read_is_named(box):
     prefix, wick = as_user(box)
     done = box.run(*prefix, wick, "record", "--", deep(box), "0.4", "500", "private").check_sane()
     check(done.status == 0, done.err)
-    stops, _ = stacks_of(box)
-    check(stops["copy_exhausted"] > 0.9, stops)
+    stops, quality = stacks_of(box)
+    check(stops["copy_exhausted"] > 0.02, "it could be read: this is no test", stops)
     check("may not be read" in done.err and "--stack-bytes" in done.err, done.err)
+    if quality["copy_bytes"] > 40 << 10:
+        check(stops["root"] > 0.5, "the copies grew in vain", stops)
     done = box.run(*prefix, wick, "record", "--stack-bytes", "63488", "--", deep(box), "0.4", "500",
                    "private").check_sane()
     stops, _ = stacks_of(box)

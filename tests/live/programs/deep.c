@@ -1,6 +1,7 @@
 /*
  * usage: deep SECONDS DEPTH            DEPTH frames of some 80 bytes, work in the innermost one
  *        deep SECONDS DEPTH private    makes itself not dumpable first
+ *        deep SECONDS DEPTH restless   goes up and down all the time
  *        deep SECONDS untouched        a frame of 1 MiB that is not written to before the work
  *
  * SECONDS are of CPU time. Without frame pointers. The last line is {"cpu_ns": ...}.
@@ -32,6 +33,17 @@ __attribute__((noinline)) static int go_down(int depth)
 	return go_down(depth - 1) + room[0];
 }
 
+/* Works a little on each level of the way, so that no stack is the same for long. */
+__attribute__((noinline)) static int go_around(int depth)
+{
+	volatile char room[48];
+
+	room[0] = (char)depth;
+	for (int i = 0; i < 200; i++)
+		sink += sink * 31 + (uint64_t)i;
+	return depth <= 0 ? room[0] : go_around(depth - 1) + room[0];
+}
+
 /* Its lowest page is touched by nobody, not even by a call. */
 __attribute__((noinline)) static char work_above(int size)
 {
@@ -53,6 +65,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "untouched")) {
 		while (thread_cpu_ns() < end_ns)
 			sink += (uint64_t)work_above(20);
+	} else if (argc > 3 && !strcmp(argv[3], "restless")) {
+		while (thread_cpu_ns() < end_ns)
+			sink += (uint64_t)go_around((int)strtol(argv[2], NULL, 10));
 	} else {
 		sink += (uint64_t)go_down((int)strtol(argv[2], NULL, 10));
 	}

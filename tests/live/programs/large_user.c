@@ -1,5 +1,5 @@
 /*
- * usage: large_user SECONDS     burns so much CPU time in work(), called through large_library.S
+ * usage: large_user SECONDS     burns so much CPU time, called through large_library.S
  *
  * With -DWITHOUT the same without the library.
  */
