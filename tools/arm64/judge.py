@@ -20,20 +20,31 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WICK = os.environ.get("WICK") or os.path.join(ROOT, "build", "src", "cli", "wick")
 
-START = ["_start", "__libc_start_main", "__libc_start_call_main", "main"]
+# How programs begin: their main(), their threads, the end of a signal handler, a context.
+GLIBC = {"main": ["_start", "__libc_start_main", "__libc_start_call_main", "main"],
+         "thread": ["thread_start", "start_thread"], "signal": "__kernel_rt_sigreturn",
+         "context": ["__startcontext"]}
+MUSL = {"main": ["libc_start_main_stage2", "main"], "thread": ["__clone", "start"],
+        "signal": "__restore"}
 # Functions that Debian's stripped libc.so.6 does not name.
 LOCAL = ("__libc_start_call_main", "thread_start", "start_thread", "__startcontext")
-# Who calls the function at the end: root first; `*` is whatever the C library calls on the way.
-CHAINS = {
-    "work_chain": START + ["part_chain", "chain_1", "chain_2", "chain_3", "chain_4"],
-    "work_deep": START + ["part_deep"] + ["descend"] * 151,
-    "work_array": START + ["part_array", "with_array"],
-    "work_signal": START + ["part_signal", "raise", "*", "__kernel_rt_sigreturn", "on_signal"],
-    "work_context": ["__startcontext", "in_context"],
-    "work_sort": START + ["part_sort", "*", "compare"],
-    "work_thread": ["thread_start", "start_thread", "in_thread"],
-}
 PERIOD_SHARES, PERIOD_CHAINS = 150000, 50000
+
+
+def chains_of(libc):
+    """Who calls the function at the end, root first; `*` is whatever the C library calls on the way."""
+    chains = {
+        "work_chain": libc["main"] + ["part_chain", "chain_1", "chain_2", "chain_3", "chain_4"],
+        "work_deep": libc["main"] + ["part_deep"] + ["descend"] * 151,
+        "work_array": libc["main"] + ["part_array", "with_array"],
+        "work_signal": libc["main"] + ["part_signal", "raise", "*", libc["signal"], "on_signal"],
+        "work_sort": libc["main"] + ["part_sort", "*", "compare"],
+        "work_thread": libc["thread"] + ["in_thread"],
+    }
+    if "context" in libc:
+        chains["work_context"] = libc["context"] + ["in_context"]
+    return chains
+
 
 checks = []
 
@@ -129,7 +140,7 @@ def shares_of_a_program_of_80_to_20(said):
 def samples_times_period_are_the_count(said):
     """What is left of a period when the thread ends is in no sample; nothing else is."""
     for path, period in (("/shares.data", PERIOD_SHARES), ("/signed.data", PERIOD_CHAINS),
-                         ("/dynamic.data", PERIOD_CHAINS)):
+                         ("/dynamic.data", PERIOD_CHAINS), ("/musl.data", PERIOD_CHAINS)):
         quality = said.report(path)["quality"]
         sampled = quality["samples"] * period
         print("# %s: %d samples of %d cycles, %d counted" % (path, quality["samples"], period,
@@ -182,9 +193,9 @@ def fits(frames, wanted):
     return re.fullmatch(";".join(map(frame_pattern, wanted)), ";".join(frames)) is not None
 
 
-def check_chains(said, path):
+def check_chains(said, path, libc):
     stacks = said.stacks(path)
-    for leaf, callers in CHAINS.items():
+    for leaf, callers in chains_of(libc).items():
         mine = [(frames[:-1], weight) for frames, weight in stacks if frames and frames[-1] == leaf]
         total = sum(weight for _, weight in mine)
         right = sum(weight for frames, weight in mine if fits(frames, callers))
@@ -195,22 +206,29 @@ def check_chains(said, path):
 
 @check
 def chains_of_signed_code(said):
-    check_chains(said, "/signed.folded")
+    check_chains(said, "/signed.folded", GLIBC)
 
 
 @check
 def chains_of_a_dynamic_program(said):
-    check_chains(said, "/dynamic.folded")
+    check_chains(said, "/dynamic.folded", GLIBC)
 
 
 @check
-def code_without_unwind_information(said):
-    """The vdso of arm64 has none, and its functions keep the return address in x30."""
-    for path in ("/signed.folded", "/dynamic.folded"):
+def stacks_through_a_c_library_without_unwind_information(said):
+    check_complete(said, "/musl.data")
+    check_chains(said, "/musl.folded", MUSL)
+
+
+@check
+def the_vdso_has_no_unwind_information(said):
+    """Its functions keep the return address in x30."""
+    for path, libc in (("/signed.folded", GLIBC), ("/dynamic.folded", GLIBC),
+                       ("/musl.folded", MUSL)):
         inside = [(frames, weight) for frames, weight in said.stacks(path)
                   if frames and frames[-1] == "__kernel_clock_gettime"]
         right = [(frames, weight) for frames, weight in inside
-                 if fits(frames[:-2], START + ["part_vdso"]) and "clock_gettime" in frames[-2]]
+                 if fits(frames[:-2], libc["main"] + ["part_vdso"]) and "clock_gettime" in frames[-2]]
         require(sum(weight for _, weight in inside) > 10, path, inside)
         require(len(right) == len(inside), path, [f for f in inside if f not in right][:3])
 
@@ -221,7 +239,7 @@ def stubs_of_the_procedure_linkage_table(said):
              if frames and frames[-1].endswith("@plt")]
     require(sum(weight for _, weight in stubs) > 5, stubs)
     for frames, _ in stubs:
-        require(fits(frames[:-1], START + ["*"]), frames)
+        require(fits(frames[:-1], GLIBC["main"] + ["*"]), frames)
 
 
 @check

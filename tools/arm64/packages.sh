@@ -7,7 +7,7 @@
 # system's packages and architectures stay as they are. What is there stays. 77: cannot be had.
 set -euo pipefail
 work=$1
-libraries=(libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev libbz2-dev libiberty-dev libc6)
+libraries=(libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev libbz2-dev libiberty-dev libc6 musl-dev)
 
 skip() { printf 'skipped: %s\n' "$*"; exit 77; }
 
@@ -35,7 +35,10 @@ unpack() {
 }
 
 cd "$work"
-[ ! -d kernel/boot ] || [ ! -d sysroot/usr ] || exit 0
+if [ "$(cat sysroot/packages 2>/dev/null)" != "${libraries[*]}" ]; then
+	rm -rf sysroot
+fi
+[ ! -d kernel/boot ] || [ ! -d sysroot ] || exit 0
 mkdir -p lists/partial cache/archives/partial
 arm64_apt apt-get -qq update >apt.log 2>&1 || skip "the package lists cannot be had"
 if [ ! -d kernel/boot ]; then
@@ -44,4 +47,7 @@ if [ ! -d kernel/boot ]; then
 	[ -n "$kernel" ] || skip "Debian has no cloud kernel for arm64"
 	unpack kernel "$kernel"
 fi
-[ -d sysroot/usr ] || unpack sysroot "${libraries[@]}"
+if [ ! -d sysroot ]; then
+	unpack sysroot "${libraries[@]}"
+	printf '%s\n' "${libraries[*]}" >sysroot/packages
+fi

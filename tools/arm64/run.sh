@@ -54,6 +54,12 @@ static=("$cross" -static -O2 -g -Wall -pthread -I"$root/tests/live/programs")
 "${static[@]}" "$root/tests/live/programs/shares.c" -o initramfs/shares
 "${static[@]}" -mbranch-protection=standard "$here/programs/chains.c" -o initramfs/chains-signed
 "$cross" -O2 -g -Wall -pthread "$here/programs/chains.c" -o initramfs/chains-dynamic
+# No unwind information for its C library at all.
+musl=sysroot/usr/lib/aarch64-linux-musl
+"$cross" -O2 -g -Wall -nostdinc -isystem sysroot/usr/include/aarch64-linux-musl \
+	-isystem "$("$cross" -print-file-name=include)" -nostdlib -static "$musl"/{crt1,crti}.o \
+	"$here/programs/chains.c" "$musl/libc.a" "$("$cross" -print-libgcc-file-name)" "$musl/crtn.o" \
+	-o initramfs/chains-musl
 cp -L sysroot/lib/ld-linux-aarch64.so.1 sysroot/lib/aarch64-linux-gnu/libc.so.6 initramfs/lib/
 (cd initramfs && find . | cpio --quiet -o -H newc | gzip -1) >initramfs.gz
 

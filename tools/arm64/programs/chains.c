@@ -70,6 +70,7 @@ static void on_signal(int number)
 	sum ^= work_signal((uint64_t)number);
 }
 
+#ifdef __GLIBC__ /* musl has no contexts */
 WORK(work_context)
 
 static ucontext_t main_context, other_context;
@@ -81,6 +82,31 @@ static void in_context(void)
 		swapcontext(&other_context, &main_context);
 	}
 }
+
+NOINLINE static uint64_t part_context(uint64_t x)
+{
+	swapcontext(&main_context, &other_context);
+	return x + 1;
+}
+
+static void prepare_context(void)
+{
+	static char stack[STACK_BYTES];
+
+	getcontext(&other_context);
+	other_context.uc_stack = (stack_t){.ss_sp = stack, .ss_size = sizeof(stack)};
+	makecontext(&other_context, in_context, 0);
+}
+#else
+static uint64_t part_context(uint64_t x)
+{
+	return x;
+}
+
+static void prepare_context(void)
+{
+}
+#endif
 
 WORK(work_thread)
 
@@ -119,12 +145,6 @@ NOINLINE static uint64_t part_array(uint64_t x)
 NOINLINE static uint64_t part_signal(uint64_t x)
 {
 	raise(SIGUSR1);
-	return x + 1;
-}
-
-NOINLINE static uint64_t part_context(uint64_t x)
-{
-	swapcontext(&main_context, &other_context);
 	return x + 1;
 }
 
@@ -183,14 +203,10 @@ static void say_whether_signed(void)
 
 static void prepare(void)
 {
-	static char context_stack[STACK_BYTES];
 	struct sigaction action = {.sa_handler = on_signal};
 
 	sigaction(SIGUSR1, &action, NULL);
-	getcontext(&other_context);
-	other_context.uc_stack =
-		(stack_t){.ss_sp = context_stack, .ss_size = sizeof(context_stack)};
-	makecontext(&other_context, in_context, 0);
+	prepare_context();
 }
 
 int main(int argc, char **argv)
