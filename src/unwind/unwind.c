@@ -333,8 +333,10 @@ static void finish(struct walk *walk, struct unwind_result *out)
 {
 	const struct mapping *mapping;
 
-	/* It may have changed under our hands. */
-	if (!memory_still_good(walk))
+	/* It may have changed under our hands, or have led nowhere. */
+	if (!memory_still_good(walk) ||
+		(walk->late == LATE_GOOD &&
+			(out->stop == STOP_BAD_CFI || out->stop == STOP_UNREADABLE)))
 		out->stop = late_is_torn(walk);
 	out->late = walk->late == LATE_GOOD;
 	out->late_refused = walk->late == LATE_BAD;
