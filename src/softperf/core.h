@@ -176,6 +176,7 @@ struct core_options {
 struct core_cpu {
 	struct core_context ctx;
 	struct core_task *current; /* NULL: idle */
+	bool exclusive;		   /* a group is on that shares its PMU with nobody */
 	struct core_frame frame;
 	uint64_t user_chain[CORE_CHAIN_MAX], kernel_chain[CORE_CHAIN_MAX];
 	uint64_t throttle_seq;

@@ -74,10 +74,13 @@ static int event_in(struct core_event *event, int cpu)
 		pmu->enable(pmu, cpu);
 	if (rc < 0)
 		set_state(event, CORE_INACTIVE);
-	else
-		core_trace(event->core, "sched in", "event %llu: %s->add() on cpu %d",
-			(unsigned long long)event->id, pmu->name, cpu);
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (event->attr.flags & ATTR_EXCLUSIVE && !pmu->software)
+		event->core->cpus[cpu].exclusive = true;
+	core_trace(event->core, "sched in", "event %llu: %s->add() on cpu %d",
+		(unsigned long long)event->id, pmu->name, cpu);
+	return 0;
 }
 
 static void event_out(struct core_event *event)
@@ -91,6 +94,8 @@ static void event_out(struct core_event *event)
 	pmu->del(event, CORE_EF_UPDATE);
 	if (pmu->enable)
 		pmu->enable(pmu, event->on_cpu);
+	if (event->attr.flags & ATTR_EXCLUSIVE && !pmu->software)
+		event->core->cpus[event->on_cpu].exclusive = false;
 	set_state(event, CORE_INACTIVE);
 }
 
@@ -124,14 +129,33 @@ static void group_waits(struct core_event *leader)
 		leader->ctx->rotate = true;
 }
 
+/* Of the same kind, pinned or not, and on hardware. */
+static bool others_are_on(const struct core_event *leader)
+{
+	for (const struct core_event *e = leader->ctx->first; e; e = e->next_in_context)
+		if (e->leader == e && e->state == CORE_ACTIVE &&
+			is_pinned(e) == is_pinned(leader) && !group_is_software(e))
+			return true;
+	return false;
+}
+
+/* group_can_go_on() */
+static bool group_can_go_on(const struct core_event *leader, int cpu)
+{
+	if (group_is_software(leader))
+		return true;
+	if (leader->core->cpus[cpu].exclusive ||
+		(leader->attr.flags & ATTR_EXCLUSIVE && others_are_on(leader)))
+		return false;
+	return is_pinned(leader) || !leader->ctx->rotate;
+}
+
 /* All or nothing. */
 static void group_in(struct core_event *leader, int cpu)
 {
 	if (leader->state != CORE_INACTIVE || (leader->cpu >= 0 && leader->cpu != cpu))
 		return;
-	if (leader->ctx->rotate && !group_is_software(leader) && !is_pinned(leader))
-		return;
-	if (event_in(leader, cpu) < 0) {
+	if (!group_can_go_on(leader, cpu) || event_in(leader, cpu) < 0) {
 		group_waits(leader);
 		return;
 	}
@@ -149,17 +173,47 @@ static void sibling_in(struct core_event *event, int cpu)
 		group_waits(event->leader);
 }
 
+static void groups_in(struct core_context *ctx, int cpu, bool pinned)
+{
+	if (!pinned)
+		ctx->rotate = false;
+	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
+		if (event->leader == event && is_pinned(event) == pinned)
+			group_in(event, cpu);
+}
+
+static void flexible_out(struct core_context *ctx)
+{
+	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
+		if (event->leader == event && !is_pinned(event))
+			group_out(event);
+}
+
+/* One that comes later: what is pinned goes before all that are not, whoever they follow. */
+static void leader_in(struct core_event *leader, int cpu)
+{
+	struct core_cpu *c = &leader->core->cpus[cpu];
+	struct core_context *task = c->current ? c->current->ctx : NULL;
+
+	if (!is_pinned(leader) || group_is_software(leader)) {
+		group_in(leader, cpu);
+		return;
+	}
+	if (task)
+		flexible_out(task);
+	flexible_out(&c->ctx);
+	group_in(leader, cpu);
+	groups_in(&c->ctx, cpu, false);
+	if (task && task->cpu == cpu)
+		groups_in(task, cpu, false);
+}
+
 void core_context_in(struct core *core, struct core_context *ctx, int cpu)
 {
 	core_context_time(ctx, core);
 	ctx->cpu = cpu;
-	ctx->rotate = false;
-	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
-		if (event->leader == event && is_pinned(event))
-			group_in(event, cpu);
-	for (struct core_event *event = ctx->first; event; event = event->next_in_context)
-		if (event->leader == event && !is_pinned(event))
-			group_in(event, cpu);
+	groups_in(ctx, cpu, true);
+	groups_in(ctx, cpu, false);
 }
 
 void core_context_out(struct core *core, struct core_context *ctx)
@@ -171,23 +225,46 @@ void core_context_out(struct core *core, struct core_context *ctx)
 		ctx->cpu = -1;
 }
 
-/* rotate_ctx(): the first group goes behind the others. */
+/* ctx_event_to_rotate(): the first that has counters; where none has, the first that wants
+ * some. */
+static struct core_event *group_to_rotate(struct core_context *ctx)
+{
+	struct core_event *first = NULL;
+
+	for (struct core_event *e = ctx->first; e; e = e->next_in_context) {
+		if (e->leader != e || is_pinned(e) || group_is_software(e))
+			continue;
+		if (e->state == CORE_ACTIVE)
+			return e;
+		first = first ? first : e;
+	}
+	return first;
+}
+
+static void move_to_end(struct core_context *ctx, struct core_event *event)
+{
+	struct core_event **link = &ctx->first;
+
+	while (*link != event)
+		link = &(*link)->next_in_context;
+	*link = event->next_in_context;
+	event->next_in_context = NULL;
+	while (*link)
+		link = &(*link)->next_in_context;
+	*link = event;
+}
+
+/* rotate_ctx(): a group goes behind the others. */
 void core_context_rotate(struct core *core, struct core_context *ctx)
 {
-	struct core_event *first = ctx->first, **tail;
+	struct core_event *group = group_to_rotate(ctx);
 	int cpu = ctx->cpu;
 
-	if (!ctx->rotate || cpu < 0 || !first)
+	if (!ctx->rotate || cpu < 0 || !group)
 		return;
 	core_context_out(core, ctx);
-	do {
-		ctx->first = first->next_in_context;
-		first->next_in_context = NULL;
-		for (tail = &ctx->first; *tail;)
-			tail = &(*tail)->next_in_context;
-		*tail = first;
-		first = ctx->first;
-	} while (first->leader != first); /* a group's siblings go with it */
+	for (; group; group = group->next_sibling) /* its siblings stay behind their leader */
+		move_to_end(ctx, group);
 	core_context_in(core, ctx, cpu);
 }
 
@@ -203,7 +280,7 @@ void core_context_add(struct core_context *ctx, struct core_event *event)
 	event->stamp = ctx->time;
 	if (event->state == CORE_INACTIVE && ctx->cpu >= 0) {
 		if (event->leader == event)
-			group_in(event, ctx->cpu);
+			leader_in(event, ctx->cpu);
 		else
 			sibling_in(event, ctx->cpu);
 	}
@@ -254,7 +331,7 @@ void core_event_enable(struct core_event *event)
 	if (event->ctx->cpu < 0)
 		return;
 	if (event->leader == event)
-		group_in(event, event->ctx->cpu);
+		leader_in(event, event->ctx->cpu);
 	else
 		sibling_in(event, event->ctx->cpu);
 }

@@ -139,6 +139,55 @@ static void groups_take_turns(void **state)
 	core_free(core);
 }
 
+/* Pinned later: the others are taken off for it, and take turns in what is left. */
+static void what_is_pinned_goes_first(void **state)
+{
+	struct perf_event_attr attr = instructions();
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t words[3];
+	int group = group_open(core, task, 6), fd;
+
+	(void)state;
+	core_advance(core, 40000000);
+	attr.flags |= ATTR_PINNED;
+	fd = core_open(core, &attr, task, 0, -1, -1, 0);
+	core_advance(core, 40000000);
+	core_read(core, fd, words, sizeof(words));
+	assert_int_equal(words[1], 40000000);
+	assert_int_equal(words[2], 40000000);
+	/* Six counters, less one: the group finds no place any more. */
+	core_read(core, group, words, sizeof(words));
+	assert_int_equal(words[1], 80000000);
+	assert_int_equal(words[2], 40000000);
+	core_free(core);
+}
+
+static void what_is_exclusive_is_alone(void **state)
+{
+	struct perf_event_attr attr = instructions(), exclusive = attr;
+	struct core_task *task;
+	struct core *core = core_with_pmu(&task);
+	uint64_t shared[3], alone[3], clock[3];
+	int shared_fd = core_open(core, &attr, task, 0, -1, -1, 0), alone_fd, clock_fd;
+
+	(void)state;
+	exclusive.flags |= ATTR_EXCLUSIVE;
+	alone_fd = core_open(core, &exclusive, task, 0, -1, -1, 0);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	clock_fd = core_open(core, &attr, task, 0, -1, -1, 0);
+	core_advance(core, 400000000);
+	core_read(core, shared_fd, shared, sizeof(shared));
+	core_read(core, alone_fd, alone, sizeof(alone));
+	core_read(core, clock_fd, clock, sizeof(clock));
+	/* By turns, although there are six counters; a clock does not mind, nor take a turn. */
+	assert_int_equal(shared[2], 200000000);
+	assert_int_equal(alone[2], 200000000);
+	assert_int_equal(clock[2], 400000000);
+	core_free(core);
+}
+
 /* A software event has a place whoever waits. */
 static void software_does_not_wait(void **state)
 {
@@ -340,6 +389,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(events_take_turns),
 	cmocka_unit_test(a_group_goes_in_as_a_whole),
 	cmocka_unit_test(groups_take_turns),
+	cmocka_unit_test(what_is_pinned_goes_first),
+	cmocka_unit_test(what_is_exclusive_is_alone),
 	cmocka_unit_test(software_does_not_wait),
 	cmocka_unit_test(long_counters_are_pairs),
 	cmocka_unit_test(long_periods_interrupt_once),
