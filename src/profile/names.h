@@ -120,6 +120,9 @@ uint8_t names_outcome(struct names *names, const struct profile *profile, uint32
 int names_debug_file(
 	struct names *names, struct profile *profile, uint32_t module, uint32_t *ret_string);
 
+/* Was there a file of that path and inode, without a build id? */
+bool names_has_file(const struct names *names, const char *path, uint64_t ino);
+
 /* The JIT-compiled functions; they stay the names'. */
 struct codes *names_codes(struct names *names);
 

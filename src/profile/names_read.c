@@ -610,6 +610,18 @@ int names_debug_file(
 		       : text_id(names, profile, names->modules[known].debug_file, ret_string);
 }
 
+bool names_has_file(const struct names *names, const char *path, uint64_t ino)
+{
+	const struct module wanted = {.kind = MODULE_FILE, .ino = ino};
+	struct hash_probe probe = hash_probe(&names->by_path, path_hash(path, strlen(path)));
+	uint32_t found;
+
+	while (hash_next(&names->by_path, &probe, &found))
+		if (module_is(names, &names->modules[found], &wanted, path))
+			return true;
+	return false;
+}
+
 struct codes *names_codes(struct names *names)
 {
 	return &names->codes;

@@ -333,6 +333,15 @@ static size_t kernel_name_len(const char *name)
 	return bracket ? (size_t)(bracket + 1 - name) : strlen(name);
 }
 
+/* An ELF file in a memfd; a compiler's memory may be one as well. */
+static bool is_program(const struct apply *apply, const struct wick_record_mmap *mmap)
+{
+	if (mmap->build_id_bytes)
+		return true;
+	return mmap->ino && !strncmp(mmap->filename.text, "/memfd:", 7) &&
+	       apply->options.is_program && apply->options.is_program(apply->options.ctx, mmap);
+}
+
 static int mmap_dso(struct apply *apply, const struct wick_record_mmap *mmap, bool in_kernel,
 	uint32_t *ret_dso)
 {
@@ -347,7 +356,7 @@ static int mmap_dso(struct apply *apply, const struct wick_record_mmap *mmap, bo
 	};
 	int rc;
 
-	if (kind == DSO_ANON && mmap->build_id_bytes) /* an ELF file in a memfd */
+	if (kind == DSO_ANON && is_program(apply, mmap))
 		kind = DSO_FILE;
 	if (kind == DSO_KERNEL)
 		name_len = kernel_name_len(mmap->filename.text);

@@ -41,6 +41,8 @@ struct apply_options {
 	void (*module_seen)(void *ctx, const struct dso *dso, uint32_t module);
 	/* A user mapping of code, when it has been applied: 0 or a negative errno. NULL: no. */
 	int (*mapping_seen)(void *ctx, const struct wick_record_mmap *mmap);
+	/* Is a memfd that has no build id an ELF file? NULL: none is. */
+	bool (*is_program)(void *ctx, const struct wick_record_mmap *mmap);
 	/* The frame of an address whose code changes in time: frames_code_fn. NULL: none. */
 	frames_code_fn code_at;
 	void *ctx;

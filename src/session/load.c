@@ -168,6 +168,14 @@ static int load_mapping(void *ctx, const struct wick_record_mmap *mmap)
 	return jit_read(&load->jit, NULL);
 }
 
+/* What the recorder saw to be one; it alone could look. */
+static bool load_is_program(void *ctx, const struct wick_record_mmap *mmap)
+{
+	const struct load *load = ctx;
+
+	return load->names && names_has_file(load->names, mmap->filename.text, mmap->ino);
+}
+
 static int load_code(
 	void *ctx, int32_t pid, uint64_t ip, bool caller, uint64_t time_ns, uint32_t *ret_frame)
 {
@@ -370,6 +378,7 @@ static int load_start(struct load *load)
 		.is_root = load->options->no_names ? NULL : load_is_root,
 		.on_sample = load->options->on_sample ? load_on_sample : NULL,
 		.mapping_seen = load_mapping,
+		.is_program = load_is_program,
 		.code_at = load->options->no_names ? NULL : load_code,
 		.ctx = load,
 	};

@@ -1,6 +1,8 @@
 /* What happens to a record between its ring and the file. */
 #include "session/recorder_internal.h"
 
+#include "base/cleanup.h"
+#include "base/fileio.h"
 #include "proc/facts.h"
 #include "record/encode.h"
 #include "record/narrow.h"
@@ -10,6 +12,7 @@
 #include "session/resolve.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
 
@@ -195,6 +198,20 @@ static int make_stacks(struct recorder *r, struct apply_options *apply)
 	return rc;
 }
 
+static bool recorder_is_program(void *ctx, const struct wick_record_mmap *mmap)
+{
+	const struct recorder *r = ctx;
+	struct pin_request request = {(int32_t)mmap->pid, mmap->addr, mmap->addr + mmap->len,
+		mmap->filename.text, mmap->ino};
+	enum pin_trust trust;
+	cleanup_close int fd = -1;
+	char magic[4];
+
+	return pin_open(&r->proc, &request, &fd, &trust) == 0 &&
+	       fd_pread_all(fd, magic, sizeof(magic), 0) == (int64_t)sizeof(magic) &&
+	       !memcmp(magic, "\177ELF", sizeof(magic));
+}
+
 static bool recorder_map_folder(void *ctx, int32_t pid, struct map_folder *ret_folder)
 {
 	const struct recorder *r = ctx;
@@ -244,6 +261,7 @@ int recorder_make_pipeline(struct recorder *r)
 		.profile = &r->out->profile,
 		.is_root = recorder_is_root,
 		.need_process = recorder_need_process,
+		.is_program = recorder_is_program,
 		.module_seen = r->options->no_embed ? NULL : recorder_module_seen,
 		.mapping_seen = r->options->no_embed ? NULL : recorder_mapping,
 		.ctx = r,

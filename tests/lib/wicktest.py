@@ -316,7 +316,7 @@ class Sample:
 
 HEADER = re.compile(r"^(\S.*?|)\s+(?:(\d+)/)?(-?\d+)\s+(?:\[(\d+)\]\s+)?(\d+\.\d+):\s+(\d+)\s+"
                     r"(\S+?):\s*$")
-FRAME = re.compile(r"^\s+([0-9a-f]+)\s+(.*) \((.*)\)(?: \(inlined\))?\s*$")
+FRAME = re.compile(r"^\s+([0-9a-f]+)\s+(.*) \(((?:[^()]|\([^()]*\))*)\)(?: \(inlined\))?\s*$")
 
 
 def parse_script(text):
