@@ -28,11 +28,13 @@ struct wick_layout {
 	uint64_t sample_type; /* PERF_SAMPLE_* */
 	uint64_t read_format; /* PERF_FORMAT_* */
 	uint64_t branch_sample_type;
-	uint64_t regs_user, regs_intr; /* register masks */
-	uint64_t fixed_period;	       /* of samples that carry none; 0: not known */
-	bool sample_id_all;	       /* the other records carry a trailer */
-	bool build_ids;		       /* MMAP2 was asked to have build ids */
-	uint16_t trailer_bytes;	       /* its size */
+	uint64_t regs_user, regs_intr;		  /* register masks */
+	uint64_t fixed_period;			  /* of samples that carry none; 0: not known */
+	uint16_t fixed_bytes;			  /* of a SAMPLE's fields of fixed places */
+	uint8_t regs_user_count, regs_intr_count; /* bits set in the masks */
+	bool sample_id_all;			  /* the other records carry a trailer */
+	bool build_ids;				  /* MMAP2 was asked to have build ids */
+	uint16_t trailer_bytes;			  /* its size */
 	/* Fixed places in a SAMPLE; 0: not there. */
 	uint16_t ip_off, tid_off, time_off, id_off, cpu_off, period_off;
 	/* Places in the trailer, counted back from the record's end; 0: not there. */

@@ -68,6 +68,16 @@ static uint16_t trailer_place(uint64_t sample_type, uint64_t bit)
 	return back;
 }
 
+static uint16_t fixed_bytes(uint64_t sample_type)
+{
+	uint16_t bytes = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(sample_order); i++)
+		if (sample_type & sample_order[i])
+			bytes += 8;
+	return bytes;
+}
+
 int wick_layout_init(struct wick_layout *layout, const struct perf_event_attr *attr)
 {
 	uint64_t type = attr->sample_type;
@@ -80,6 +90,9 @@ int wick_layout_init(struct wick_layout *layout, const struct perf_event_attr *a
 		.branch_sample_type = attr->branch_sample_type,
 		.regs_user = attr->sample_regs_user,
 		.regs_intr = attr->sample_regs_intr,
+		.fixed_bytes = fixed_bytes(type),
+		.regs_user_count = (uint8_t)__builtin_popcountll(attr->sample_regs_user),
+		.regs_intr_count = (uint8_t)__builtin_popcountll(attr->sample_regs_intr),
 		.fixed_period = (type & PERF_SAMPLE_PERIOD) || (attr->flags & ATTR_FREQ)
 					? 0
 					: attr->sample_period,

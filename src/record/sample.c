@@ -63,35 +63,51 @@ void read_decode(const struct wick_layout *layout, struct bytes *b, struct wick_
 		read->time_running = bytes_u64(&times_at);
 }
 
+/* The next field of the fixed part, which is there as a whole. */
+static uint64_t next_u64(const uint8_t **at)
+{
+	uint64_t value;
+
+	memcpy(&value, *at, sizeof(value));
+	*at += sizeof(value);
+	return value;
+}
+
+static void next_pair(const uint8_t **at, uint32_t *ret_first, uint32_t *ret_second)
+{
+	memcpy(ret_first, *at, sizeof(*ret_first));
+	memcpy(ret_second, *at + sizeof(*ret_first), sizeof(*ret_second));
+	*at += sizeof(uint64_t);
+}
+
 static void decode_who(
 	const struct wick_layout *layout, struct bytes *b, struct wick_record *record)
 {
-	uint64_t type = layout->sample_type;
+	const uint8_t *at = bytes_take(b, layout->fixed_bytes);
 	struct wick_sample_id *id = &record->id;
 	struct wick_sample *sample = &record->sample;
+	uint64_t type = layout->sample_type;
 
+	if (!at)
+		return;
 	id->have = type & TRAILER_BITS;
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		id->id = bytes_u64(b);
+		id->id = next_u64(&at);
 	if (type & PERF_SAMPLE_IP)
-		sample->ip = bytes_u64(b);
-	if (type & PERF_SAMPLE_TID) {
-		id->pid = bytes_u32(b);
-		id->tid = bytes_u32(b);
-	}
+		sample->ip = next_u64(&at);
+	if (type & PERF_SAMPLE_TID)
+		next_pair(&at, &id->pid, &id->tid);
 	if (type & PERF_SAMPLE_TIME)
-		id->time = bytes_u64(b);
+		id->time = next_u64(&at);
 	if (type & PERF_SAMPLE_ADDR)
-		sample->addr = bytes_u64(b);
+		sample->addr = next_u64(&at);
 	if (type & PERF_SAMPLE_ID)
-		id->id = bytes_u64(b);
+		id->id = next_u64(&at);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		id->stream_id = bytes_u64(b);
-	if (type & PERF_SAMPLE_CPU) {
-		id->cpu = bytes_u32(b);
-		id->cpu_reserved = bytes_u32(b);
-	}
-	sample->period = type & PERF_SAMPLE_PERIOD ? bytes_u64(b) : layout->fixed_period;
+		id->stream_id = next_u64(&at);
+	if (type & PERF_SAMPLE_CPU)
+		next_pair(&at, &id->cpu, &id->cpu_reserved);
+	sample->period = type & PERF_SAMPLE_PERIOD ? next_u64(&at) : layout->fixed_period;
 }
 
 static void decode_raw(struct bytes *b, struct wick_sample *sample)
@@ -119,13 +135,13 @@ static void decode_branches(uint64_t kind, struct bytes *b, struct wick_sample *
 	sample->branch_counters.n = sample->branch_counters.bytes ? n : 0;
 }
 
-static void decode_regs(uint64_t mask, struct bytes *b, struct wick_regs *regs)
+static void decode_regs(uint64_t mask, uint8_t count, struct bytes *b, struct wick_regs *regs)
 {
 	regs->abi = bytes_u64(b);
 	if (regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
 	regs->mask = mask;
-	regs->values.n = (uint64_t)__builtin_popcountll(mask);
+	regs->values.n = count;
 	regs->values.bytes = words_take(b, regs->values.n, 1);
 }
 
@@ -157,6 +173,11 @@ static void decode_aux(struct bytes *b, struct wick_sample *sample)
 	sample->aux_bytes = sample->aux ? len : 0;
 }
 
+#define REST_BITS                                                                              \
+	(WEIGHT_BITS | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |                        \
+		PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |           \
+		PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE | PERF_SAMPLE_AUX)
+
 /* Everything behind the callchain and RAW that is rarely asked for. */
 static void decode_rest(uint64_t type, const struct wick_layout *layout, struct bytes *b,
 	struct wick_sample *sample)
@@ -168,7 +189,7 @@ static void decode_rest(uint64_t type, const struct wick_layout *layout, struct 
 	if (type & PERF_SAMPLE_TRANSACTION)
 		sample->transaction = bytes_u64(b);
 	if (type & PERF_SAMPLE_REGS_INTR)
-		decode_regs(layout->regs_intr, b, &sample->regs_intr);
+		decode_regs(layout->regs_intr, layout->regs_intr_count, b, &sample->regs_intr);
 	if (type & PERF_SAMPLE_PHYS_ADDR)
 		sample->phys_addr = bytes_u64(b);
 	if (type & PERF_SAMPLE_CGROUP)
@@ -197,9 +218,9 @@ void sample_decode(
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		decode_branches(layout->branch_sample_type, b, sample);
 	if (type & PERF_SAMPLE_REGS_USER)
-		decode_regs(layout->regs_user, b, &sample->regs_user);
+		decode_regs(layout->regs_user, layout->regs_user_count, b, &sample->regs_user);
 	if (type & PERF_SAMPLE_STACK_USER)
 		decode_stack(b, sample);
-	if (type >> 14)
+	if (type & REST_BITS)
 		decode_rest(type, layout, b, sample);
 }
