@@ -12,7 +12,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { RELEASES_A_RING = 8, RELEASE_LEAST = 16 << 10 };
+enum {
+	RELEASES_A_RING = 8,
+	RELEASE_LEAST = 16 << 10,
+	/* And after so many records, which may be slow ones; with many rings it costs more. */
+	RELEASE_RECORDS = 32,
+	RELEASE_RECORDS_RING = 8,
+};
 
 enum { CACHE_LINE = 64, AHEAD_BYTES = 1024, AHEAD_LEAST = 4096 };
 
@@ -163,8 +169,9 @@ int pump_round(struct pump *pump, bool everything)
 {
 	uint64_t limit = merge_limit(pump, everything);
 	const void *record;
-	size_t since_release = 0;
-	uint32_t input;
+	uint32_t most = RELEASE_RECORDS + RELEASE_RECORDS_RING * pump->ring_count;
+	size_t bytes = 0;
+	uint32_t input, records = 0;
 	int size, rc = 0;
 
 	fetch_all(pump);
@@ -179,9 +186,9 @@ int pump_round(struct pump *pump, bool everything)
 		rc = pump->sink(pump->ctx, record, (uint32_t)size);
 		merge_pop(&pump->merge);
 		pump->records++;
-		since_release += (size_t)size;
-		if (since_release >= pump->release_bytes) {
-			since_release = 0;
+		bytes += (size_t)size;
+		if (bytes >= pump->release_bytes || ++records >= most) {
+			bytes = records = 0;
 			release_all(pump);
 		}
 	}
