@@ -54,9 +54,6 @@ enum stack_stop {
 /* What stands for the frames that are missing in a STOP_SWITCHED stack. */
 #define GOROUTINE_MARKER "[goroutine not read]"
 
-/* What stands for the frames that are missing in a STOP_SWITCHED stack. */
-#define GOROUTINE_MARKER "[goroutine not read]"
-
 struct quality {
 	/* ---- measured by the recorder, stored */
 	char event[64];	     /* "cpu-clock", with :u where the kernel's part is excluded */

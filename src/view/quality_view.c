@@ -173,11 +173,14 @@ static void say_stacks(struct quality_lines *lines, const struct quality *q)
 		owed = add_saturating(owed, i == STOP_NO_USER ? 0 : q->stops[i]);
 	}
 	if (q->stops[STOP_LATE] > 0)
-		strbuf_printf(text, " (%s completed late)",
+		strbuf_printf(text, " (%s completed late",
 			figure_percent(figure_share(q->stops[STOP_LATE], owed), p));
 	if (q->stops[STOP_SWITCHED] > 0)
-		strbuf_printf(text, " (%s on Go's system stack, without their goroutine)",
+		strbuf_printf(text, "%s%s on Go's system stack, without their goroutine",
+			q->stops[STOP_LATE] > 0 ? ", " : " (",
 			figure_percent(figure_share(q->stops[STOP_SWITCHED], owed), p));
+	if (q->stops[STOP_LATE] > 0 || q->stops[STOP_SWITCHED] > 0)
+		strbuf_putc(text, ')');
 	for (unsigned told = 0; told < 3; told++) {
 		unsigned most = 0;
 

@@ -102,6 +102,27 @@ static void a_good_recording_takes_few_lines(void **state)
 		"              function name\n");
 }
 
+static void complete_stacks_are_told_by_how(void **state)
+{
+	struct quality q = good();
+
+	(void)state;
+	q.samples = 10000;
+	q.stops[STOP_ROOT] = 9000;
+	q.stops[STOP_SWITCHED] = 900;
+	q.stops[STOP_NOT_ROOT] = 100;
+	expect_line(&q, "   Stacks",
+		"99.0 % complete (9.0 % on Go's system stack, without their goroutine); others");
+	q.stops[STOP_ROOT] = 8800;
+	q.stops[STOP_LATE] = 200;
+	expect_line(&q, "   Stacks",
+		"complete (2.0 % completed late, 9.0 % on Go's system stack, without their "
+		"goroutine); others");
+	q.stops[STOP_ROOT] += 900;
+	q.stops[STOP_SWITCHED] = 0;
+	expect_line(&q, "   Stacks", "complete (2.0 % completed late); others");
+}
+
 static void stacks_that_were_cut_to_keep_up_are_told(void **state)
 {
 	struct quality q = good();
@@ -410,6 +431,7 @@ static void absurd_numbers_are_survived(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_good_recording_takes_few_lines),
+	cmocka_unit_test(complete_stacks_are_told_by_how),
 	cmocka_unit_test(stacks_that_were_cut_to_keep_up_are_told),
 	cmocka_unit_test(a_bad_one_says_everything),
 	cmocka_unit_test(no_samples_is_said_loudly_and_why),
