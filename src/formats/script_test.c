@@ -128,6 +128,25 @@ static void source_lines_stand_below(void **state)
 	profile_done(&p);
 }
 
+/* As perf has them: what is known by its address alone is unknown. */
+static void the_nameless_are_unknown(void **state)
+{
+	struct profile p = {0};
+	uint32_t a = make_module(&p, MODULE_FILE, "/tmp/a"),
+		 frame = make_frame(&p, a, "[a+0x10]"), stack, function;
+
+	(void)state;
+	function = p.lines[p.frames[frame].first_line].function;
+	assert_int_equal(profile_string(&p, "", &p.functions[function].linkage_name), 0);
+	assert_int_equal(profile_stack(&p, PROFILE_NONE, frame, &stack), 0);
+	p.frames[frame].addr = 0x1217;
+	make_sample(&p, "a", stack, 1);
+	p.samples[0].cpu = PROFILE_NO_CPU;
+	script_is(&p, "a    42     5.000001:          1 cpu-clock:u: \n"
+		      "\t            1217 [unknown] (/tmp/a)\n\n");
+	profile_done(&p);
+}
+
 static void what_is_no_code_has_a_line(void **state)
 {
 	struct profile p = {0};
@@ -159,6 +178,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(lines_are_those_of_perf),
 	cmocka_unit_test(inlined_frames_share_address_and_offset),
 	cmocka_unit_test(source_lines_stand_below),
+	cmocka_unit_test(the_nameless_are_unknown),
 	cmocka_unit_test(what_is_no_code_has_a_line),
 };
 UNIT_TESTS("script", tests)

@@ -101,24 +101,26 @@ static void put_frame(struct script *script, const struct profile *profile, uint
 {
 	struct strbuf *out = &script->lines;
 	const struct frame *frame = &profile->frames[id];
-	uint32_t lines = frame->line_count ? frame->line_count : 1;
+	bool named = frame_is_named(profile, id);
+	uint32_t lines = named ? frame->line_count : 1;
 	const struct function *called = NULL;
 
-	if (frame->line_count)
+	if (named)
 		called = &profile->functions[profile->lines[frame->first_line + lines - 1]
 						     .function];
 	for (uint32_t i = 0; i < lines; i++) {
 		strbuf_putc(out, '\t');
 		put_number(out, frame->marker ? 0 : frame->addr, 16, 16, ' ');
 		strbuf_putc(out, ' ');
-		put_name(out, frame_name(profile, id, i));
+		put_name(
+			out, named || frame->marker ? frame_name(profile, id, i) : "[unknown]");
 		if (called && frame->addr >= called->addr) {
 			strbuf_puts(out, "+0x");
 			put_number(out, frame->addr - called->addr, 16, 1, ' ');
 		}
 		if (i + 1 == lines)
 			put_module(out, profile, frame);
-		if (script->srcline && frame->line_count)
+		if (script->srcline && named)
 			put_srcline(script, profile, &profile->lines[frame->first_line + i]);
 		strbuf_puts(out, i + 1 < lines ? " (inlined)\n" : "\n");
 	}

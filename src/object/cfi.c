@@ -429,6 +429,26 @@ int cfi_find(struct cfi *cfi, uint64_t vaddr, struct cfi_row *ret_row)
 	return rc;
 }
 
+int cfi_ranges(struct cfi *cfi, struct cfi_range **ret_ranges)
+{
+	struct cfi_range *ranges;
+	enum cfi_entry_kind kind;
+	uint64_t next;
+	int rc = cfi->has_eh ? index_build(&cfi->eh, &cfi->eh_index) : 0, n = 0;
+
+	if (rc < 0)
+		return rc;
+	ranges = calloc(cfi->eh_index.count + 1u, sizeof(*ranges));
+	if (!ranges)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cfi->eh_index.count; i++)
+		if (cfi_entry(&cfi->eh, cfi->eh_index.at[i].offset, &cfi->fde, &kind, &next) ==
+			0)
+			ranges[n++] = (struct cfi_range){cfi->fde.start, cfi->fde.end};
+	*ret_ranges = ranges;
+	return n;
+}
+
 int cfi_open(const struct elf *elf, size_t limit, struct cfi **ret_cfi)
 {
 	struct cfi *cfi = calloc(1, sizeof(*cfi));

@@ -66,7 +66,8 @@ int cfi_open(const struct elf *elf, size_t limit, struct cfi **ret_cfi);
 struct cfi_bare {
 	const void *bytes; /* the caller's; must live as long as the cfi */
 	size_t len;
-	uint64_t vaddr; /* of the first byte: what pointers that are relative to it count from */
+	uint64_t
+		vaddr; /* of the first byte: what pointers that are relative to it count from */
 	uint16_t machine;
 	bool swap; /* of the other byte order */
 };
@@ -80,6 +81,17 @@ size_t cfi_bytes(const struct cfi *cfi);
 
 /* The row for an address. 0; -ENOENT: nothing covers it; -EBADMSG: it is damaged; -ENOMEM. */
 int cfi_find(struct cfi *cfi, uint64_t vaddr, struct cfi_row *ret_row);
+
+struct cfi_range {
+	uint64_t start, end;
+};
+
+/*
+ * What .eh_frame's FDEs cover, sorted by start: the functions of a file without symbols (parts
+ * of some: a compiler may give a function's cold part an FDE of its own). *ret_ranges is to be
+ * freed. Their number, or -ENOMEM.
+ */
+int cfi_ranges(struct cfi *cfi, struct cfi_range **ret_ranges);
 
 /* For tests: how addresses are found. */
 enum cfi_lookup {

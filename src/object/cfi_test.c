@@ -112,6 +112,32 @@ static void forms(void **state)
 	}
 }
 
+static void ranges_are_sorted(void **state)
+{
+	struct cfi_bytes b = {0};
+	struct cfi_range *ranges;
+	struct opened o;
+
+	(void)state;
+	cb_cie(&b, 1, "", RA);
+	first_rules(&b);
+	cb_end(&b);
+	for (unsigned i = 3; i-- > 0;) {
+		cb_fde(&b);
+		cb_u(&b, FUNCTION + i * 0x100, 8);
+		cb_u(&b, 0x10 + i, 8);
+		cb_end(&b);
+	}
+	assert_int_equal(open_one(&o, &b, ".eh_frame", EM_X86_64), 0);
+	assert_int_equal(cfi_ranges(o.cfi, &ranges), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(ranges[i].start, FUNCTION + i * 0x100);
+		assert_int_equal(ranges[i].end, FUNCTION + i * 0x100 + 0x10 + i);
+	}
+	free(ranges);
+	done(&o);
+}
+
 /* Every DW_CFA instruction, one function each. */
 static void instructions(void **state)
 {
@@ -435,6 +461,7 @@ static void files_without_any(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(forms),
+	cmocka_unit_test(ranges_are_sorted),
 	cmocka_unit_test(instructions),
 	cmocka_unit_test(damaged_programs),
 	cmocka_unit_test(remembered_states_are_bounded),

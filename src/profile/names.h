@@ -103,8 +103,8 @@ void names_choose(struct names *names, bool no_inlines, bool no_demangle);
 int names_frame(struct names *names, struct profile *profile, uint32_t frame);
 
 /*
- * True for a frame of which only the symbol's name is known here, and whose module has
- * NAMES_LEFT: there may be more in the files.
+ * There may be more in the files: true for a frame of which only the symbol's name is known
+ * here, and whose module has NAMES_LEFT, and for one whose function has no name.
  */
 bool names_has_less(struct names *names, const struct profile *profile, uint32_t frame);
 

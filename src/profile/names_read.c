@@ -211,6 +211,7 @@ static int read_functions(struct names *names, struct bytes *b)
 		function->name = take_text(names, b);
 		linkage = take_below(b, names->text_count + 2ull);
 		function->linkage_name = linkage ? linkage - 1 : function->name;
+		names->has_less |= !b->bad && !names->texts[function->linkage_name].len;
 	}
 	return b->bad ? -EBADMSG : 0;
 }
@@ -491,7 +492,7 @@ static int function_id(struct names *names, struct profile *profile, uint32_t mo
 		rc = text_id(names, profile, in->name, &key.name);
 		if (rc == 0)
 			rc = text_id(names, profile, in->linkage_name, &key.linkage_name);
-		if (names->no_demangle)
+		if (names->no_demangle && names->texts[in->linkage_name].len)
 			key.name = key.linkage_name;
 		if (rc == 0)
 			rc = profile_function(profile, &key, ret);
@@ -539,13 +540,17 @@ static const struct frame_in *frame_known(struct names *names, const struct prof
 bool names_has_less(struct names *names, const struct profile *profile, uint32_t frame)
 {
 	const struct frame_in *in;
+	const struct line *line;
 	uint32_t module;
 
 	if (!names->has_less)
 		return false;
 	in = frame_known(names, profile, frame, &module);
-	return in && names->modules[module].outcome & NAMES_LEFT && in->line_count == 1 &&
-	       !names->lines[in->first_line].line;
+	if (!in || in->line_count != 1)
+		return false;
+	line = &names->lines[in->first_line];
+	return (names->modules[module].outcome & NAMES_LEFT && !line->line) ||
+	       !names->texts[names->functions[line->function].linkage_name].len;
 }
 
 const char *names_symbol(

@@ -204,6 +204,44 @@ static void names_come_back(void **state)
 	strbuf_done(&bytes);
 }
 
+/* A function that is known by its address travels, too; a file may still have its name. */
+static void the_nameless_may_be_named_elsewhere(void **state)
+{
+	struct names_source source = {.outcome = outcome_seven};
+	struct strbuf bytes = {0};
+	struct names *names;
+	struct made made;
+
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		struct line one = {0};
+		struct function *function;
+
+		make(&made);
+		one.function = function_of(
+			&made.profile, made.lib, 0x8ff0, nameless ? "[libx.so+0x8ff0]" : "f");
+		function = &made.profile.functions[one.function];
+		if (nameless)
+			function->linkage_name = string_of(&made.profile, "");
+		assert_int_equal(profile_resolve(&made.profile, made.frames[2], &one, 1), 0);
+		source.profile = &made.profile;
+		strbuf_reset(&bytes);
+		assert_int_equal(names_write(&source, &bytes), 0);
+		profile_done(&made.profile);
+		make(&made);
+		assert_int_equal(names_read(bytes.text, bytes.len, &names, NULL), 0);
+		names_choose(names, false, true);
+		assert_true(names_has_less(names, &made.profile, made.frames[2]) == nameless);
+		assert_int_equal(names_frame(names, &made.profile, made.frames[2]), 1);
+		assert_string_equal(frame_name(&made.profile, made.frames[2], 0),
+			nameless ? "[libx.so+0x8ff0]" : "f");
+		assert_true(frame_is_named(&made.profile, made.frames[2]) == !nameless);
+		names_free(names);
+		profile_done(&made.profile);
+	}
+	strbuf_done(&bytes);
+}
+
 static void what_was_left_is_known(void **state)
 {
 	struct names_source source = {.outcome = outcome_left};
@@ -426,6 +464,7 @@ static void frames_are_small(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(names_come_back),
+	cmocka_unit_test(the_nameless_may_be_named_elsewhere),
 	cmocka_unit_test(what_was_left_is_known),
 	cmocka_unit_test(what_was_left_is_known),
 	cmocka_unit_test(files_of_before_are_read),

@@ -400,6 +400,17 @@ const char *frame_name(const struct profile *profile, uint32_t frame, uint32_t i
 	return *name ? name : "[unknown]";
 }
 
+bool frame_is_named(const struct profile *profile, uint32_t frame)
+{
+	const struct frame *f = &profile->frames[frame];
+	uint32_t function;
+
+	if (!f->line_count)
+		return false;
+	function = profile->lines[f->first_line + f->line_count - 1u].function;
+	return *profile_text(profile, profile->functions[function].linkage_name) != '\0';
+}
+
 const char *module_short_name(const struct profile *profile, uint32_t module)
 {
 	const char *path, *slash;

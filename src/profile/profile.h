@@ -75,7 +75,7 @@ struct line {
 
 struct function {
 	uint32_t name;	       /* string: as people read it (demangled), whole */
-	uint32_t linkage_name; /* string: as the symbol table has it */
+	uint32_t linkage_name; /* string: as the symbol table has it; "": nothing names it */
 	uint32_t module;
 	uint64_t addr; /* its first byte, counted as the frames of that module are */
 	uint64_t size; /* 0: unknown */
@@ -189,6 +189,12 @@ static inline uint64_t frame_lookup_addr(const struct frame *frame)
  * (never NULL). `inline_index` 0 is the innermost; a frame without lines has one entry.
  */
 const char *frame_name(const struct profile *profile, uint32_t frame, uint32_t inline_index);
+
+/*
+ * Has the frame a function with a name? One that is known by its address alone ("[a.out+0x10]",
+ * without a linkage name) has none.
+ */
+bool frame_is_named(const struct profile *profile, uint32_t frame);
 
 /*
  * Is this the path of a MODULE_KMODULE that is one function, a BPF program say, named so? Its

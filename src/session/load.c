@@ -89,7 +89,8 @@ static void names_as_asked(struct load *load, uint32_t frame)
 		struct function *function =
 			&profile->functions[profile->lines[it->first_line + i].function];
 
-		function->name = function->linkage_name;
+		if (*profile_text(profile, function->linkage_name))
+			function->name = function->linkage_name;
 	}
 }
 

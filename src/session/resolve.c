@@ -104,7 +104,7 @@ int resolve_all(struct symbolizer *symbolizer, struct profile *profile,
 		if (!is_code(profile, frame) || is_kernel(profile, frame))
 			continue;
 		profile->quality.user_frames += counts[i];
-		if (!frame->line_count)
+		if (!frame_is_named(profile, i))
 			profile->quality.unnamed_frames += counts[i];
 	}
 	return 0;
@@ -136,7 +136,7 @@ static void note_names(
 		if (!is_code(profile, frame))
 			continue;
 		notes[frame->module].frames += counts[i];
-		if (!frame->line_count)
+		if (!frame_is_named(profile, i))
 			notes[frame->module].unnamed += counts[i];
 	}
 }
@@ -225,7 +225,7 @@ int resolve_namings(const struct symbolizer *symbolizer, struct profile *profile
 		if (!is_code(profile, frame))
 			continue;
 		it->frames += counts[i];
-		it->named += frame->line_count ? counts[i] : 0;
+		it->named += frame_is_named(profile, i) ? counts[i] : 0;
 		if (frame->line_count && profile->lines[frame->first_line].line)
 			it->lined += counts[i];
 	}

@@ -17,6 +17,7 @@
 #include "object/elf_symbols.h"
 #include "object/mini_debug.h"
 #include "symbolize/debug_pool.h"
+#include "symbolize/function_ranges.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/module_file.h"
 #include "symbolize/naming.h"
@@ -24,10 +25,16 @@
 #include "symbolize/vdso_image.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODULES_MAX = 10 * 1000 * 1000, PROGRESS_STEP = 256 };
+enum {
+	MODULES_MAX = 10 * 1000 * 1000,
+	PROGRESS_STEP = 256,
+	NAMELESS_MODULE_MOST = 60, /* bytes of a file's name */
+};
 
 struct module_state {
 	enum module_outcome outcome;
@@ -35,6 +42,7 @@ struct module_state {
 	struct elf_segment *segments;
 	uint32_t segment_count;
 	uint32_t misses, read_again_at; /* of a live program's perf map */
+	struct function_ranges ranges;	/* of a file whose symbols do not name everything */
 };
 
 struct symbolizer {
@@ -89,6 +97,7 @@ void symbolizer_forget_files(struct symbolizer *symbolizer)
 	for (uint32_t i = 0; i < s->module_count; i++) {
 		symtab_done(&s->modules[i].table);
 		free(s->modules[i].segments);
+		function_ranges_done(&s->modules[i].ranges);
 		s->modules[i] = (struct module_state){0};
 	}
 	debug_pool_done(&s->debug);
@@ -384,8 +393,38 @@ static int steps_get(struct symbolizer *s, const struct profile *profile, uint32
 	return r > 0 ? debug_info_find(info, vaddr, ret_steps) : r;
 }
 
+/*
+ * A function that nothing names is known by where it begins: "[libfoo.so+0x1240]", and has no
+ * linkage name. 0: not even that is known.
+ */
+static int nameless_make(struct symbolizer *s, struct profile *profile, uint32_t module,
+	struct module_state *state, uint64_t vaddr, struct line *ret_line)
+{
+	struct function function = {.module = module};
+	const struct cfi_range *range;
+	char text[NAMELESS_MODULE_MOST + 32];
+	int r;
+
+	if (profile->modules[module].kind != MODULE_FILE || !vaddr)
+		return 0;
+	r = function_ranges_load(&state->ranges, &s->options, profile, module);
+	range = r < 0 ? NULL : function_ranges_find(&state->ranges, vaddr);
+	if (!range || !elf_vaddr_to_foff(state->segments, state->segment_count, range->start,
+			      &function.addr))
+		return r;
+	function.size = range->end - range->start;
+	snprintf(text, sizeof(text), "[%.*s+0x%" PRIx64 "]", NAMELESS_MODULE_MOST,
+		module_short_name(profile, module), range->start);
+	r = profile_string(profile, text, &function.name);
+	if (r == 0)
+		r = profile_string(profile, "", &function.linkage_name);
+	if (r == 0)
+		r = profile_function(profile, &function, &ret_line->function);
+	return r < 0 ? r : 1;
+}
+
 static int resolve_found(struct symbolizer *s, struct profile *profile, uint32_t frame,
-	const struct module_state *state, const struct hit *hit)
+	struct module_state *state, const struct hit *hit)
 {
 	uint32_t module = profile->frames[frame].module;
 	struct line lines[DEBUG_STEPS_MAX] = {{0}};
@@ -398,9 +437,13 @@ static int resolve_found(struct symbolizer *s, struct profile *profile, uint32_t
 	}
 
 	/* A line alone names nothing. */
-	if (n < 0 || (!hit->key.linkage_name &&
-			     (!n || (n == 1 && !steps[0].name && !steps[0].linkage_name))))
-		return n < 0 ? n : profile_resolve(profile, frame, NULL, 0);
+	if (n >= 0 && !hit->key.linkage_name &&
+		(!n || (n == 1 && !steps[0].name && !steps[0].linkage_name))) {
+		r = nameless_make(s, profile, module, state, hit->vaddr, &lines[0]);
+		return r < 0 ? r : profile_resolve(profile, frame, lines, (uint32_t)r);
+	}
+	if (n < 0)
+		return n;
 	for (int i = 0; i < n && r >= 0; i++) {
 		struct naming_key key = step_key(state, &steps[i], i + 1 == n, hit);
 
@@ -489,8 +532,8 @@ int symbolizer_lines(struct symbolizer *symbolizer, const struct profile *profil
 	r = state_get(symbolizer, profile, module, &state);
 	if (r < 0 || !elf_foff_to_vaddr(state->segments, state->segment_count, addr, &to.vaddr))
 		return r;
-	r = debug_pool_get(&symbolizer->debug, &symbolizer->options, profile, module, to.vaddr,
-		&info);
+	r = debug_pool_get(
+		&symbolizer->debug, &symbolizer->options, profile, module, to.vaddr, &info);
 	if (r == -EAGAIN) /* beyond the budget */
 		return 0;
 	return r > 0 ? debug_info_lines(info, to.vaddr, to.vaddr + size, lines_row, &to) : r;
