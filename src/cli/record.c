@@ -383,7 +383,7 @@ static const struct cli_option record_table[] = {
 	{'z', "compression-level", "[LEVEL]", "of the zstd compression, 1 to 22", set_zstd},
 	{0, "compression", "HOW", "none, zstd or zstd:LEVEL; default zstd:3", set_compression},
 	{0, "no-embed", NULL,
-		"leave the names of the sampled functions out of the file: it is read where "
+		"leave names, and the code of hot functions, out of the file: it is read where "
 		"the programs still are",
 		set_no_embed},
 	{0, "embed-time", "MSEC",

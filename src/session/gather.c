@@ -48,7 +48,8 @@ static int hottest_first(const void *a, const void *b)
 
 static bool is_hot(const struct gather *gather, const struct choice *choice)
 {
-	return choice->samples && choice->samples * GATHER_PART >= gather->self->all;
+	return choice->samples >= GATHER_SAMPLES &&
+	       choice->samples * GATHER_PART >= gather->self->all;
 }
 
 /*

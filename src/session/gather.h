@@ -15,13 +15,14 @@
 
 /*
  * What a recording carries at most. A function counts as hot from one in GATHER_PART samples
- * on.
+ * on, and not with less than GATHER_SAMPLES: fewer say nothing about its instructions.
  */
 enum {
-	GATHER_FUNCTIONS = 256,
-	GATHER_BYTES = 256 << 10,
-	GATHER_FUNCTION_BYTES = 128 << 10,
-	GATHER_PART = 500,
+	GATHER_FUNCTIONS = 128,
+	GATHER_BYTES = 128 << 10,
+	GATHER_FUNCTION_BYTES = 96 << 10,
+	GATHER_PART = 200,
+	GATHER_SAMPLES = 5,
 };
 
 struct gather {
