@@ -208,6 +208,41 @@ static int by_frames(const void *a, const void *b)
 	return (x->module > y->module) - (x->module < y->module);
 }
 
+static bool stands_below(const struct profile *profile, uint32_t stack, uint32_t module)
+{
+	for (; stack < profile->stack_count; stack = profile->stacks[stack].parent)
+		if (profile->frames[profile->stacks[stack].frame].module == module)
+			return true;
+	return false;
+}
+
+/*
+ * In how many samples' stacks each module stands: those above its outermost frame. Which
+ * modules stand below a frame is kept as bits, for the first BITS of them; the others are
+ * looked for.
+ */
+static int count_module_samples(const struct profile *profile, struct module_naming *namings)
+{
+	enum { BITS = 64 };
+	cleanup_free uint64_t *stacks = count_stacks(profile);
+	cleanup_free uint64_t *below = calloc(profile->stack_count + 1u, sizeof(*below));
+
+	if (!stacks || !below)
+		return -ENOMEM;
+	sum_rootwards(profile, stacks);
+	for (uint32_t i = 0; i < profile->stack_count; i++) {
+		uint32_t module = profile->frames[profile->stacks[i].frame].module;
+		uint32_t parent = profile->stacks[i].parent;
+		uint64_t bit = module < BITS ? 1ull << module : 0;
+		uint64_t had = parent < i ? below[parent] : 0;
+
+		below[i] = had | bit;
+		if (bit ? !(had & bit) : !stands_below(profile, parent, module))
+			namings[module].samples += stacks[i];
+	}
+	return 0;
+}
+
 int resolve_namings(const struct symbolizer *symbolizer, struct profile *profile,
 	struct module_naming **ret_namings)
 {
@@ -216,7 +251,7 @@ int resolve_namings(const struct symbolizer *symbolizer, struct profile *profile
 		calloc(profile->module_count + 1u, sizeof(*all));
 	int n = 0, rc;
 
-	if (!counts || !all)
+	if (!counts || !all || count_module_samples(profile, all) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct frame *frame = &profile->frames[i];

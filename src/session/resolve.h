@@ -24,6 +24,7 @@ struct module_note {
 /* How well a module's frames are named; each is counted once for each sample it stands in. */
 struct module_naming {
 	uint32_t module;
+	uint64_t samples;	       /* in whose stacks it stands */
 	uint64_t frames, named, lined; /* all; with a function; with a source line */
 	uint32_t debug_file;	       /* string: where lines came from; 0: nowhere */
 	const char *why;	       /* what is missing, and the remedy; "": nothing */

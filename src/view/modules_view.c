@@ -1,11 +1,11 @@
 /*
  * One row a module:
  *
- *     Frames  Named  Lines  Module       Names and lines from
- *     12,345  100 %  98.2 % libc.so.6    /usr/lib/debug/.build-id/93/ac61....debug
- *         17   12 %    0 %  libfoo.so    stripped: only exported functions have names; ...
+ *     Samples      Frames  Named  Lines  Module     Names and lines from
+ *         997      12,345  100 %  98.2 % libc.so.6  /usr/lib/debug/.build-id/93/ac61....debug
+ *          17          17   12 %    0 %  libfoo.so  stripped: only exported functions have ...
  *
- * Frames are counted once for each sample that they stand in.
+ * Samples are those in whose stacks it stands; frames are counted once for each of them.
  */
 #include "view/modules_view.h"
 
@@ -17,20 +17,67 @@
 #include "view/printable.h"
 
 #include <errno.h>
+#include <string.h>
 
 static uint32_t shown(const struct modules_view *view)
 {
 	return view->limit && view->limit < view->count ? view->limit : view->count;
 }
 
-/* Where the lines came from, or what would bring names. */
-static const char *source(const struct modules_view *view, const struct module_naming *module)
+static const char *symbols_of(const struct module *module, const char *path)
 {
-	if (module->why && module->why[0] && module->named < module->frames)
-		return module->why;
-	if (module->debug_file)
-		return profile_text(view->profile, module->debug_file);
-	return module->lined ? "the recording" : "its symbols; no debug information";
+	switch (module->kind) {
+	case MODULE_KERNEL:
+	case MODULE_KMODULE:
+		return "kallsyms";
+	case MODULE_ANON:
+		return strstr(path, ".dump") ? "its jitdump" : "its perf map";
+	default:
+		return "its symbols; no debug information";
+	}
+}
+
+/* What is known by its build id can be found by it. */
+static void add_build_id(struct strbuf *out, const struct module *module)
+{
+	if (module->kind != MODULE_FILE || !module->build_id_bytes)
+		return;
+	strbuf_puts(out, " [build id ");
+	for (uint8_t i = 0; i < module->build_id_bytes; i++)
+		strbuf_printf(out, "%02x", module->build_id[i]);
+	strbuf_puts(out, ": --debuginfod may find it]");
+}
+
+/* Where the lines came from, or what would bring names. */
+static void add_source(
+	struct strbuf *out, const struct modules_view *view, const struct module_naming *module)
+{
+	const struct module *it = &view->profile->modules[module->module];
+	const char *path = profile_text(view->profile, it->path);
+
+	if (module->why && module->why[0] && module->named < module->frames) {
+		strbuf_puts(out, module->why);
+		add_build_id(out, it);
+	} else if (module->debug_file && module->lined) {
+		strbuf_puts(out, profile_text(view->profile, module->debug_file));
+	} else if (module->lined && it->kind != MODULE_ANON) {
+		strbuf_puts(out, "the recording");
+	} else {
+		strbuf_puts(out, symbols_of(it, path));
+		add_build_id(out, it);
+	}
+}
+
+/* The same, safe to show. */
+static void show_source(struct strbuf *out, const struct modules_view *view,
+	const struct module_naming *module, bool utf8)
+{
+	struct strbuf text = {0};
+
+	add_source(&text, view, module);
+	printable_add(out, strbuf_text(&text), utf8);
+	out->failed |= text.failed;
+	strbuf_done(&text);
 }
 
 static const char *share(uint64_t part, const struct module_naming *module, char *buf)
@@ -40,22 +87,24 @@ static const char *share(uint64_t part, const struct module_naming *module, char
 
 int modules_view_text(const struct modules_view *view, FILE *out)
 {
-	char frames[FIGURE_BYTES], named[FIGURE_BYTES], lined[FIGURE_BYTES];
+	char samples[FIGURE_BYTES], frames[FIGURE_BYTES], named[FIGURE_BYTES];
+	char lined[FIGURE_BYTES];
 	cleanup_with(strbuf_done) struct strbuf cell = {0};
 
-	fprintf(out, "%12s  %6s  %6s  %-22s  %s\n", "Frames", "Named", "Lines", "Module",
-		"Names and lines from");
+	fprintf(out, "%10s  %12s  %6s  %6s  %-22s  %s\n", "Samples", "Frames", "Named", "Lines",
+		"Module", "Names and lines from");
 	for (uint32_t i = 0; i < shown(view); i++) {
 		const struct module_naming *module = &view->modules[i];
 
 		strbuf_reset(&cell);
 		printable_add(&cell, module_shown(view->profile, module->module), view->utf8);
-		fprintf(out, "%12s  %6s  %6s  %-22s  ",
+		fprintf(out, "%10s  %12s  %6s  %6s  %-22s  ",
+			figure_thousands(module->samples, samples),
 			figure_thousands(module->frames, frames),
 			share(module->named, module, named),
 			share(module->lined, module, lined), strbuf_text(&cell));
 		strbuf_reset(&cell);
-		printable_add(&cell, source(view, module), view->utf8);
+		show_source(&cell, view, module, view->utf8);
 		fprintf(out, "%s\n", strbuf_text(&cell));
 	}
 	if (shown(view) < view->count)
@@ -66,16 +115,19 @@ int modules_view_text(const struct modules_view *view, FILE *out)
 
 int modules_view_markdown(const struct modules_view *view, FILE *out)
 {
-	char frames[FIGURE_BYTES], named[FIGURE_BYTES], lined[FIGURE_BYTES];
+	char samples[FIGURE_BYTES], frames[FIGURE_BYTES], named[FIGURE_BYTES];
+	char lined[FIGURE_BYTES];
 	cleanup_with(strbuf_done) struct strbuf cell = {0};
 
-	fputs("| Frames | Named | Lines | Module | Names and lines from |\n"
-	      "|---:|---:|---:|---|---|\n",
+	fputs("| Samples | Frames | Named | Lines | Module | Names and lines from |\n"
+	      "|---:|---:|---:|---:|---|---|\n",
 		out);
 	for (uint32_t i = 0; i < shown(view); i++) {
 		const struct module_naming *module = &view->modules[i];
 
-		fprintf(out, "| %s | %s | %s | ", figure_thousands(module->frames, frames),
+		fprintf(out, "| %s | %s | %s | %s | ",
+			figure_thousands(module->samples, samples),
+			figure_thousands(module->frames, frames),
 			share(module->named, module, named),
 			share(module->lined, module, lined));
 		strbuf_reset(&cell);
@@ -83,7 +135,7 @@ int modules_view_markdown(const struct modules_view *view, FILE *out)
 		markdown_code(out, strbuf_text(&cell));
 		fputs(" | ", out);
 		strbuf_reset(&cell);
-		printable_add(&cell, source(view, module), true);
+		show_source(&cell, view, module, true);
 		markdown_text(out, strbuf_text(&cell));
 		fputs(" |\n", out);
 	}
@@ -92,6 +144,8 @@ int modules_view_markdown(const struct modules_view *view, FILE *out)
 
 void modules_view_json(const struct modules_view *view, struct json_out *json)
 {
+	struct strbuf from = {0};
+
 	json_open(json, "modules", '[');
 	for (uint32_t i = 0; i < shown(view); i++) {
 		const struct module_naming *module = &view->modules[i];
@@ -99,13 +153,17 @@ void modules_view_json(const struct modules_view *view, struct json_out *json)
 
 		json_open_compact(json, NULL, '{');
 		json_string(json, "module", profile_text(view->profile, it->path));
+		json_u64(json, "samples", module->samples);
 		json_u64(json, "frames", module->frames);
 		json_u64(json, "named", module->named);
 		json_u64(json, "lined", module->lined);
 		json_string(
 			json, "debug_file", profile_text(view->profile, module->debug_file));
-		json_string(json, "from", source(view, module));
+		strbuf_reset(&from);
+		add_source(&from, view, module);
+		json_string(json, "from", strbuf_text(&from));
 		json_close(json, '}');
 	}
 	json_close(json, ']');
+	strbuf_done(&from);
 }

@@ -74,7 +74,7 @@ void report_options_init(struct report_options *options);
  *   "tree": [{id, parent, name, module, self, total, ...}], parents first; with `srcline`
  *   each has {srcline: "file:line:column"},
  *   "callers" or "callees": [{function, module, total, "nodes": as in tree}]}]}; with `modules`
- * "modules" in place of "events": [{module, frames, named, lined, debug_file, from}]
+ * "modules" in place of "events": [{module, samples, frames, named, lined, debug_file, from}]
  */
 int report_write(const struct profile *profile, const struct report_options *options, FILE *out,
 	struct error *err);

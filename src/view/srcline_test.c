@@ -183,21 +183,23 @@ static void tables_have_a_column_of_it(void **state)
 
 static void modules_say_where_names_come_from(void **state)
 {
-	static const char *const text_rows[] = {"Frames", "Named", "Lines", "Module", "290",
-		"100 %", "100 %", "app", "/usr/lib/debug/app.debug\n", "10", "0 %", "0 %",
-		"libx.so", "stripped: install it\n", NULL};
-	static const char *const markdown[] = {"| Frames | Named",
-		"|---:", "| 290 | 100 % | 100 % |", "app", "/usr/lib/debug/app.debug |",
-		"| 10 | 0 %", "libx.so", "install it |", NULL};
+	static const char *const text_rows[] = {"Samples", "Frames", "Named", "Lines", "Module",
+		"90", "290", "100 %", "100 %", "app", "/usr/lib/debug/app.debug\n", "10", "10",
+		"0 %", "0 %", "libx.so", "stripped: install it [build id abab",
+		"ab: --debuginfod may find it]\n", NULL};
+	static const char *const markdown[] = {"| Samples | Frames | Named",
+		"|---:", "| 90 | 290 | 100 % | 100 % |", "app", "/usr/lib/debug/app.debug |",
+		"| 10 | 10 | 0 %", "libx.so", "install it", NULL};
 	static const char *const json[] = {"\"modules\": [", "\"module\": \"/usr/bin/app\"",
 		"\"frames\": 290", "\"named\": 290", "\"lined\": 290",
 		"\"debug_file\": \"/usr/lib/debug/app.debug\"",
-		"\"module\": \"/usr/lib/libx.so\"", "\"from\": \"stripped: install it\"", NULL};
+		"\"module\": \"/usr/lib/libx.so\"",
+		"\"from\": \"stripped: install it [build id abab", NULL};
 	static const char *const *const wanted[] = {
 		[REPORT_TEXT] = text_rows, [REPORT_JSON] = json, [REPORT_MARKDOWN] = markdown};
 	struct module_naming namings[2] = {
-		{.frames = 290, .named = 290, .lined = 290, .why = ""},
-		{.frames = 10, .why = "stripped: install it"}};
+		{.samples = 90, .frames = 290, .named = 290, .lined = 290, .why = ""},
+		{.samples = 10, .frames = 10, .why = "stripped: install it"}};
 	struct report_options options;
 	struct made made;
 
@@ -205,6 +207,8 @@ static void modules_say_where_names_come_from(void **state)
 	make(&made);
 	namings[0].module = made.app;
 	namings[1].module = made.lib;
+	memset(made.profile.modules[made.lib].build_id, 0xab, 20);
+	made.profile.modules[made.lib].build_id_bytes = 20;
 	assert_int_equal(profile_string(&made.profile, "/usr/lib/debug/app.debug",
 				 &namings[0].debug_file),
 		0);
