@@ -16,6 +16,8 @@ shown, so that what the machine does besides hits all alike. What is measured:
   report             wall time and peak memory of the report, on the same file
   bytes a sample     size of the file over the samples in it
 
+--steady measures what recording costs between its start and its end: see steady.py.
+
 --rivals measures recording alone, beside Debian sid's perf and samply, too: see rivals.py.
 --complete counts complete and wrong stacks of real programs beside perf: see complete.py.
 """
@@ -262,10 +264,16 @@ def main():
     parser.add_argument("--runs", type=int)
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--steady", action="store_true")
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--complete", action="store_true")
     options = parser.parse_args()
     options.runs = options.runs or (5 if options.rivals else 7)
+    if options.steady:
+        import steady
+        with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
+            steady.compare(options, folder)
+        return
     if options.complete:
         import complete
         with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
