@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 
 		for (int i = 0; page && i < 64; i++)
 			((volatile char *)page)[4096 * i] = 1;
+		free(page);
 		return 0;
 	}
 	rc = side_kernel(&side);
