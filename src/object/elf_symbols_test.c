@@ -1,6 +1,7 @@
 #include "object/elf_symbols.h"
 
 #include "base/fileio.h"
+#include "object/tiny_elf.h"
 #include "tests/run_tool.h"
 #include "tests/unit_test.h"
 
@@ -340,7 +341,33 @@ static void compressed_sections_are_inflated(void **state)
 	scratch_remove(dir);
 }
 
+/* 32 and 64 bits, either byte order: files of machines that are not this one. */
+static void symbols_of_every_class_and_byte_order(void **state)
+{
+	static struct tiny_elf tiny;
+
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		struct loaded l = {.fd = -1};
+		uint64_t code;
+
+		tiny_elf_make(&tiny, kind & 1, kind & 2);
+		code = TINY_BASE + tiny.code;
+		assert_int_equal(elf_open_bytes(tiny.bytes, tiny.len, &l.elf, NULL), 0);
+		assert_int_equal(elf_symbols_load(&l.elf, NULL, &l.symbols), 0);
+		assert_true(l.symbols.has_symtab && !l.symbols.damaged);
+		assert_string_equal(name_at(&l, code), "main");
+		assert_string_equal(name_at(&l, code + 15), "main");
+		assert_string_equal(name_at(&l, code + 16), "_start");
+		assert_string_equal(name_at(&l, code + 47), "_start");
+		assert_string_equal(name_at(&l, code - 1), "-");
+		elf_symbols_done(&l.symbols);
+		elf_close(&l.elf);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(symbols_of_every_class_and_byte_order),
 	cmocka_unit_test(real_files_agree_with_nm),
 	cmocka_unit_test(plt_stubs_are_named),
 	cmocka_unit_test(a_stripped_program_has_a_start),

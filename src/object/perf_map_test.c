@@ -1,6 +1,9 @@
 #include "object/perf_map.h"
+
+#include "base/fileio.h"
 #include "tests/unit_test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +143,48 @@ static void names_are_whole_lines(void **state)
 	perf_map_done(&map);
 }
 
+/* Maps by others: of Node, and one with a line without numbers that broke a reader once. */
+static void maps_of_others_are_read(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t lines, bad;
+		uint64_t addr;
+		const char *function;
+	} maps[] = {{"nodejs-perf-map", 28, 0, 0x59ed44ea + 0x145,
+			    "LazyCompile:~inspect internal/util/inspect.js:152"},
+		{"nodejs-perf-map-regression", 3, 1, 0xd63be533e90,
+			"Script:~ evalmachine.<anonymous>:1"}};
+	const char *fixtures = getenv("WICK_FIXTURES"), *root = getenv("WICK_SOURCE_ROOT");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		struct strbuf path = {0}, text = {0};
+		struct perf_map map;
+		int rc;
+
+		strbuf_printf(&path, "%s/%s/parca-dev__parca-agent/pkg/perf/testdata/%s",
+			fixtures ? ""
+			: root	 ? root
+				 : ".",
+			fixtures ? fixtures : "../shared/fixtures", maps[i].name);
+		rc = file_read(AT_FDCWD, strbuf_text(&path), 1 << 20, &text);
+		strbuf_done(&path);
+		if (rc < 0) {
+			puts("skipped: the fixtures are not there (WICK_FIXTURES)");
+			skip();
+		}
+		assert_int_equal(perf_map_parse(strbuf_text(&text), text.len, &map), 0);
+		assert_int_equal(map.lines, maps[i].lines);
+		assert_int_equal(map.bad_lines, maps[i].bad);
+		assert_string_equal(name_at(&map, maps[i].addr), maps[i].function);
+		perf_map_done(&map);
+		strbuf_done(&text);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(maps_of_others_are_read),
 	cmocka_unit_test(more_lines_than_are_read),
 	cmocka_unit_test(names_are_whole_lines),
 	cmocka_unit_test(later_lines_win),

@@ -21,7 +21,7 @@ enum { JIT_DUMPS_MOST = 256 };
 
 struct jit_dump {
 	int32_t pid;
-	int fd; /* kept for the code in it */
+	int fd;		       /* kept for the code in it */
 	uint32_t path;	       /* string of the codes */
 	uint16_t machine;      /* EM_*; 0: not read yet, or no dump */
 	bool read;	       /* its names, as far as they are wanted */
