@@ -131,6 +131,8 @@ int perfdata_write(
 /* Appends FINISHED_ROUND where something was written since the last one. */
 int perfdata_write_round(struct perfdata_writer *writer, struct error *err);
 uint64_t perfdata_bytes(const struct perfdata_writer *writer); /* of data, so far */
+/* The file's size, with all that is not data; of a pipe as perfdata_bytes(). */
+uint64_t perfdata_file_bytes(const struct perfdata_writer *writer);
 
 /*
  * Makes what was written so far a file that wick and perf open, should the recorder be killed

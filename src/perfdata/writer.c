@@ -500,3 +500,11 @@ uint64_t perfdata_bytes(const struct perfdata_writer *writer)
 {
 	return writer->data_bytes + writer->dead_bytes + writer->used;
 }
+
+uint64_t perfdata_file_bytes(const struct perfdata_writer *writer)
+{
+	struct stat st;
+
+	return writer->regular && fstat(writer->fd, &st) == 0 ? (uint64_t)st.st_size
+							      : perfdata_bytes(writer);
+}

@@ -194,7 +194,7 @@ static int write_file_end(struct recorder *r)
 	if (!r->disk_full)
 		perfdata_write_round(r->writer, &disk_error);
 	rc = perfdata_finish(r->writer, &r->features, r->disk_full ? &disk_error : r->err);
-	r->out->file_bytes = perfdata_bytes(r->writer);
+	r->out->file_bytes = perfdata_file_bytes(r->writer);
 	return rc;
 }
 

@@ -387,7 +387,7 @@ static int sim_finish(struct simulation *sim, uint64_t began_ns)
 	if (!sim->writer)
 		return 0;
 	rc = perfdata_finish(sim->writer, &sim->features, sim->err);
-	sim->out->file_bytes = perfdata_bytes(sim->writer);
+	sim->out->file_bytes = perfdata_file_bytes(sim->writer);
 	return rc;
 }
 
