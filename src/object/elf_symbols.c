@@ -7,6 +7,8 @@
  */
 #include "object/elf_symbols.h"
 
+#include "object/gopclntab.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -177,6 +179,28 @@ static int tables_read(
 	return r < 0 ? r : 0;
 }
 
+/* A Go file that was stripped (-s -w) still has its functions' names. 1: so it is. */
+static int go_add(const struct elf *elf, struct symtab_builder *builder)
+{
+	struct gopclntab *go = NULL;
+	uint64_t start, end;
+	const char *name;
+	int r = gopclntab_open(elf, TABLE_MAX, &go);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	for (uint64_t i = 0; r != -ENOMEM && gopclntab_at(go, i, &start, &end, &name); i++)
+		if (name && *name && end > start && strlen(name) <= UINT32_MAX)
+			r = symtab_add(builder,
+				&(struct symbol_in){.addr = start,
+					.size = end - start,
+					.name = name,
+					.name_len = (uint32_t)strlen(name),
+					.rank = rank_of(ELF64_ST_INFO(STB_LOCAL, STT_FUNC))});
+	gopclntab_free(go);
+	return r == -ENOMEM ? r : 1;
+}
+
 int elf_symbols_load(const struct elf *elf, const struct elf *debug, struct elf_symbols *ret)
 {
 	cleanup_with(symtab_builder_done) struct symtab_builder builder = {0};
@@ -185,6 +209,10 @@ int elf_symbols_load(const struct elf *elf, const struct elf *debug, struct elf_
 
 	if (r >= 0 && debug)
 		r = tables_read(debug, &builder, &out);
+	if (r >= 0 && !out.has_symtab) {
+		r = go_add(elf, &builder);
+		out.has_symtab = r > 0;
+	}
 	if (r >= 0 && elf->type != ET_REL)
 		r = elf_plt_add(elf, &builder, &out.damaged);
 	if (r >= 0 && !out.has_symtab && elf->type != ET_REL)

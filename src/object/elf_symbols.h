@@ -1,5 +1,6 @@
 /*
- * The functions of an ELF file as a symbol table: .symtab, .dynsym, and names for PLT stubs.
+ * The functions of an ELF file as a symbol table: .symtab, .dynsym, and names for PLT stubs; of
+ * a Go file without .symtab those of .gopclntab.
  *
  * Taken: defined STT_FUNC, STT_GNU_IFUNC and STT_NOTYPE symbols of sections that are loaded and
  * executable. Not taken: undefined, TLS, object, section and file symbols, absolute ones, the

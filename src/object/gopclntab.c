@@ -404,6 +404,25 @@ int gopclntab_find(
 	return 0;
 }
 
+bool gopclntab_at(const struct gopclntab *table, uint64_t i, uint64_t *ret_start,
+	uint64_t *ret_end, const char **ret_name)
+{
+	struct function_record record = {0};
+	uint64_t function, base = table->version == GO_12 ? 0 : table->pcln;
+	struct bytes b;
+
+	if (i >= table->count)
+		return false;
+	*ret_start = entry_at(table, i, &function);
+	*ret_end = entry_at(table, i + 1, NULL);
+	*ret_name = NULL;
+	if (record_at(table, base + function, &record)) {
+		b = reader(table, table->names + record.name);
+		*ret_name = bytes_str(&b);
+	}
+	return true;
+}
+
 const char *gopclntab_name(const struct gopclntab *table, uint64_t vaddr)
 {
 	struct function_record record;

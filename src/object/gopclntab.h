@@ -52,5 +52,9 @@ size_t gopclntab_bytes(const struct gopclntab *table);
 int gopclntab_find(
 	const struct gopclntab *table, uint64_t vaddr, struct go_function *ret_function);
 
+/* One function after another, by address: false behind the last. The name: as below. */
+bool gopclntab_at(const struct gopclntab *table, uint64_t i, uint64_t *ret_start,
+	uint64_t *ret_end, const char **ret_name);
+
 /* The name of the function that holds an address; NULL. Valid until gopclntab_free(). */
 const char *gopclntab_name(const struct gopclntab *table, uint64_t vaddr);

@@ -1,6 +1,7 @@
 #include "unwind/unwind.h"
 
 #include "abi/perf_abi.h"
+#include "object/elf_symbols.h"
 #include "object/gopclntab.h"
 #include "tests/unit_test.h"
 #include "tests/unwind_elf.h"
@@ -349,6 +350,7 @@ static void functions_are_known_by_name(void **state)
 {
 	(void)state;
 	for (enum version version = 0; version < VERSIONS; version++) {
+		struct elf_symbols symbols;
 		struct made_elf made;
 		struct gopclntab *go;
 		struct elf elf;
@@ -356,15 +358,23 @@ static void functions_are_known_by_name(void **state)
 		made_make(version, &made);
 		assert_int_equal(elf_open_bytes(made.bytes, made.len, &elf, NULL), 0);
 		assert_int_equal(gopclntab_open(&elf, 1 << 20, &go), 0);
+		assert_int_equal(elf_symbols_load(&elf, NULL, &symbols), 0);
+		assert_true(symbols.has_symtab);
 		for (int i = 0; i < FUNCTIONS; i++) {
 			uint64_t vaddr = TEXT_VADDR + (uint64_t)i * FN_BYTES + 20;
+			const struct symbol *symbol = symtab_find(&symbols.table, vaddr);
 			struct go_function f;
 
 			assert_int_equal(gopclntab_find(go, vaddr, &f), 0);
 			assert_int_equal(f.sp_delta, functions[i].sp_delta);
 			assert_int_equal(f.special, functions[i].special);
 			assert_string_equal(gopclntab_name(go, vaddr), functions[i].name);
+			assert_non_null(symbol);
+			assert_string_equal(
+				symbol_name(&symbols.table, symbol), functions[i].name);
 		}
+		assert_null(symtab_find(&symbols.table, TEXT_VADDR + FUNCTIONS * FN_BYTES));
+		elf_symbols_done(&symbols);
 		gopclntab_free(go);
 		elf_close(&elf);
 		free(made.bytes);
