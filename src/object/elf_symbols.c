@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { TABLE_MAX = 1 << 30 };
+enum { TABLE_MAX = 1 << 30, GO_NAMES_MAX = 256 << 20 };
 
 struct walk {
 	const struct elf *elf;
@@ -183,20 +183,26 @@ static int tables_read(
 static int go_add(const struct elf *elf, struct symtab_builder *builder)
 {
 	struct gopclntab *go = NULL;
-	uint64_t start, end;
+	uint64_t start, end, total = 0;
 	const char *name;
 	int r = gopclntab_open(elf, TABLE_MAX, &go);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	for (uint64_t i = 0; r != -ENOMEM && gopclntab_at(go, i, &start, &end, &name); i++)
-		if (name && *name && end > start && strlen(name) <= UINT32_MAX)
+	for (uint64_t i = 0; r != -ENOMEM && total < GO_NAMES_MAX &&
+			     gopclntab_at(go, i, &start, &end, &name);
+		i++) {
+		size_t len = name && end > start ? strlen(name) : 0;
+
+		total += len;
+		if (len)
 			r = symtab_add(builder,
 				&(struct symbol_in){.addr = start,
 					.size = end - start,
 					.name = name,
-					.name_len = (uint32_t)strlen(name),
+					.name_len = (uint32_t)len,
 					.rank = rank_of(ELF64_ST_INFO(STB_LOCAL, STT_FUNC))});
+	}
 	gopclntab_free(go);
 	return r == -ENOMEM ? r : 1;
 }

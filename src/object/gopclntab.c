@@ -27,6 +27,7 @@
 enum {
 	FUNCTIONS_MAX = 1 << 24,
 	STEPS_MAX = 1 << 20, /* of one pcsp sequence */
+	NAME_MAX_BYTES = 16 << 10,
 	RELOCATIONS_MAX = 64 << 20,
 	MODULE_MAX = 1 << 20,
 };
@@ -346,6 +347,16 @@ static int record_find(
 	return record_at(t, base + function, ret_record) ? 0 : -EBADMSG;
 }
 
+/* NULL: damaged, or without an end where one should be. */
+static const char *name_of(const struct gopclntab *t, const struct function_record *f)
+{
+	struct bytes b = reader(t, t->names + f->name);
+
+	if (bytes_left(&b) > NAME_MAX_BYTES)
+		b = bytes_of(b.at, NAME_MAX_BYTES);
+	return bytes_str(&b);
+}
+
 /*
  * Since 1.17 flags say which functions write sp, have no caller or are assembly; a wrapper (for
  * another calling convention) has the same name and no flag. Before there were no wrappers.
@@ -370,12 +381,11 @@ static enum go_special special_of(const struct gopclntab *t, const struct functi
 		{"runtime.sigreturn", GO_SIGRETURN},
 		{"runtime.sigreturn__sigaction", GO_SIGRETURN},
 	};
-	struct bytes b = reader(t, t->names + f->name);
 	const char *name;
 
 	if (t->version >= GO_118 && !(f->flags & (GO_SP_WRITE | GO_TOP_FRAME | GO_ASM)))
 		return GO_ORDINARY;
-	name = bytes_str(&b);
+	name = name_of(t, f);
 	for (size_t i = 0; name && i < ARRAY_LEN(known); i++)
 		if (!strcmp(name, known[i].name))
 			return known[i].special;
@@ -409,27 +419,22 @@ bool gopclntab_at(const struct gopclntab *table, uint64_t i, uint64_t *ret_start
 {
 	struct function_record record = {0};
 	uint64_t function, base = table->version == GO_12 ? 0 : table->pcln;
-	struct bytes b;
 
 	if (i >= table->count)
 		return false;
 	*ret_start = entry_at(table, i, &function);
 	*ret_end = entry_at(table, i + 1, NULL);
 	*ret_name = NULL;
-	if (record_at(table, base + function, &record)) {
-		b = reader(table, table->names + record.name);
-		*ret_name = bytes_str(&b);
-	}
+	if (record_at(table, base + function, &record))
+		*ret_name = name_of(table, &record);
 	return true;
 }
 
 const char *gopclntab_name(const struct gopclntab *table, uint64_t vaddr)
 {
 	struct function_record record;
-	struct bytes b;
 
 	if (record_find(table, vaddr, &record) < 0)
 		return NULL;
-	b = reader(table, table->names + record.name);
-	return bytes_str(&b);
+	return name_of(table, &record);
 }

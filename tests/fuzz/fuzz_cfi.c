@@ -55,6 +55,8 @@ static void ask(const struct elf *elf)
 	struct cfi *cfi = NULL;
 	bool has_cfi = cfi_open(elf, 1 << 24, &cfi) == 0;
 	bool has_go = gopclntab_open(elf, 1 << 24, &go) == 0;
+	uint64_t start, end;
+	const char *name;
 
 	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
 		const uint64_t vaddrs[] = {near[i], MADE_BASE + near[i], elf->entry + near[i],
@@ -67,6 +69,9 @@ static void ask(const struct elf *elf)
 				ask_go(go, vaddrs[j]);
 		}
 	}
+	for (uint64_t i = 0; has_go && i < 1000 && gopclntab_at(go, i, &start, &end, &name);
+		i++)
+		must(!name || strlen(name) < 1 << 30);
 	cfi_free(cfi);
 	gopclntab_free(go);
 }
