@@ -195,7 +195,7 @@ static int read_memory(void *ctx, uint64_t addr, void *ret_bytes, size_t len)
 	return PAGE;
 }
 
-static void made_make(enum version version, struct made_elf *ret)
+static void made_cut(enum version version, size_t len, struct made_elf *ret)
 {
 	static uint8_t text[FUNCTIONS * FN_BYTES];
 	static struct table table;
@@ -207,9 +207,14 @@ static void made_make(enum version version, struct made_elf *ret)
 
 	text_make(text);
 	table_make(&table, version);
-	parts[1].len = table.len;
+	parts[1].len = len < table.len ? len : table.len;
 	assert_true(made_elf(parts, EM_X86_64, ret));
 	assert_int_equal(parts[0].vaddr, TEXT_VADDR);
+}
+
+static void made_make(enum version version, struct made_elf *ret)
+{
+	made_cut(version, SIZE_MAX, ret);
 }
 
 static void world_make(struct world *w, enum version version)
@@ -381,7 +386,37 @@ static void functions_are_known_by_name(void **state)
 	}
 }
 
+/* Wherever the table ends: what is left of it is read, and nothing behind. */
+static void cut_tables(void **state)
+{
+	unsigned known = 0, unknown = 0;
+
+	(void)state;
+	for (size_t len = 0; len < 1024; len++) {
+		struct gopclntab *go = NULL;
+		uint64_t start, end;
+		struct made_elf made;
+		struct elf elf;
+		const char *name;
+
+		made_cut(GO_120, len, &made);
+		assert_int_equal(elf_open_bytes(made.bytes, made.len, &elf, NULL), 0);
+		if (gopclntab_open(&elf, 1 << 20, &go) < 0)
+			unknown++;
+		for (uint64_t i = 0; go && gopclntab_at(go, i, &start, &end, &name); i++) {
+			struct go_function f;
+
+			known += gopclntab_find(go, start, &f) == 0 && name;
+		}
+		gopclntab_free(go);
+		elf_close(&elf);
+		free(made.bytes);
+	}
+	assert_true(known > 0 && unknown > 0);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(cut_tables),
 	cmocka_unit_test(functions_are_known_by_name),
 	cmocka_unit_test(systemstack_leads_to_the_goroutine),
 	cmocka_unit_test(morestack_is_called_without_a_frame),
