@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -288,13 +289,18 @@ static int load_records(struct load *load)
 	return load_flush(load);
 }
 
-/* The newest of the kernel's build ids that the header lists, and whether it is this machine's.
+/* What the header says of the kernel: its build id, the newest; and whether it may be this one.
  */
 static void kernel_build_id(
 	const struct perfdata_info *info, struct symbolizer_options *options)
 {
 	const struct perfdata_features *features = info->features;
 
+	struct utsname here;
+
+	options->same_release = features && features->hostname && features->osrelease &&
+				uname(&here) == 0 && !strcmp(features->hostname, here.nodename) &&
+				!strcmp(features->osrelease, here.release);
 	for (uint32_t i = 0; features && i < features->build_id_count; i++) {
 		const struct perfdata_build_id *id = &features->build_ids[i];
 

@@ -39,6 +39,33 @@ static uint8_t running_build_id(const char *path, uint8_t ret_id[20])
 	return len;
 }
 
+static uint64_t stext_read(const char *path);
+
+static const char *kallsyms_path(const struct symbolizer_options *options)
+{
+	return options->kallsyms ? options->kallsyms : "/proc/kallsyms";
+}
+
+/*
+ * Where kernels are linked to lie, on x86-64 and arm64, is 16 MB or nothing behind a multiple
+ * of 128 MB; one that lies elsewhere was put there at random, when this machine started.
+ */
+static bool is_random(uint64_t stext)
+{
+	uint64_t low = stext & ((1u << 27) - 1);
+
+	return low > 1 << 16 && (low < 1 << 24 || low > (1 << 24) + (1 << 16));
+}
+
+/* Without a build id: the same start of the same machine. */
+static bool is_vouched_for(
+	const struct symbolizer_options *options, const struct module *module)
+{
+	return options->live || (options->same_release && module->kind == MODULE_KERNEL &&
+					is_random(module->reloc) &&
+					stext_read(kallsyms_path(options)) == module->reloc);
+}
+
 static bool is_the_kernel(const struct symbolizer_options *options, const struct module *module)
 {
 	const uint8_t *recorded = options->kernel_build_id;
@@ -49,7 +76,7 @@ static bool is_the_kernel(const struct symbolizer_options *options, const struct
 		recorded_bytes = module->build_id_bytes;
 	}
 	if (!recorded_bytes)
-		return options->live;
+		return is_vouched_for(options, module);
 	running_bytes = running_build_id(options->kernel_notes, running);
 	if (!running_bytes)
 		return options->live;
@@ -96,10 +123,12 @@ int kernel_names_load(struct kernel_names *names, const struct symbolizer_option
 
 	if (names->tried)
 		return 0;
-	names->tried = true;
+	/* A module says less of the kernel than the kernel itself, which may come yet. */
+	names->tried = module->kind == MODULE_KERNEL || !options->same_release;
 	if (!is_the_kernel(options, module))
 		return 0;
-	names->path = strdup(options->kallsyms ? options->kallsyms : "/proc/kallsyms");
+	names->tried = true;
+	names->path = strdup(kallsyms_path(options));
 	if (!names->path)
 		return -ENOMEM;
 	if (!options->kernel_cache)

@@ -43,6 +43,9 @@ struct symbolizer_options {
 	const char *kernel_notes;    /* path, NULL: /sys/kernel/notes */
 	uint8_t kernel_build_id[20]; /* of the recorded kernel; 0 bytes: not known */
 	uint8_t kernel_build_id_bytes;
+	/* It was recorded on this host, under a kernel of the release that runs now. Together
+	 * with a random address at which it lay then and lies now, that is as good as an id. */
+	bool same_release;
 	const char *sysroot; /* put before every path; NULL: none */
 	/* A descriptor that was pinned while the module was mapped (it stays the callee's), or
 	 * -1. */
