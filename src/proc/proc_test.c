@@ -82,6 +82,42 @@ static void maps_are_named_as_records_name_them(void **state)
 	fake_tree_done(&tree);
 }
 
+/* Code that was put onto memory without a file, in the middle of its file. */
+static void holes_in_a_file_are_the_files(void **state)
+{
+	struct fake_tree tree;
+	struct proc proc;
+
+	(void)state;
+	fake_tree_init(&tree);
+	assert_int_equal(proc_open(&proc, tree.dir, tree.dir, NULL), 0);
+	expect_maps(&tree, &proc,
+		"1000-2000 r--p 00000000 fe:00 7 /lib\n"
+		"2000-3000 r-xp 00001000 fe:00 7 /lib\n"
+		"3000-5000 r-xp 00000000 00:00 0\n"
+		"5000-6000 rwxp 00000000 00:00 0   [anon:pages]\n"
+		"6000-7000 r--p 00005000 fe:00 7 /lib\n",
+		"2000-3000 1000 5 p fe:0 7 </lib>\n"
+		"3000-5000 2000 5 p fe:0 7 </lib>\n"
+		"5000-6000 4000 7 p fe:0 7 </lib>\n");
+	/* Not the same offset, another file, a gap, the last of a file: a compiler's memory. */
+	expect_maps(&tree, &proc,
+		"1000-2000 r--p 00000000 fe:00 7 /lib\n"
+		"2000-3000 r-xp 00000000 00:00 0\n"
+		"3000-4000 r--p 00003000 fe:00 7 /lib\n"
+		"4000-5000 r-xp 00000000 00:00 0\n"
+		"5000-6000 r--p 00005000 fe:00 8 /other\n"
+		"6000-7000 r-xp 00000000 00:00 0\n"
+		"8000-9000 r--p 00008000 fe:00 8 /other\n"
+		"9000-a000 r-xp 00000000 00:00 0\n",
+		"2000-3000 2000 5 p 0:0 0 <//anon>\n"
+		"4000-5000 4000 5 p 0:0 0 <//anon>\n"
+		"6000-7000 6000 5 p 0:0 0 <//anon>\n"
+		"9000-a000 9000 5 p 0:0 0 <//anon>\n");
+	proc_close(&proc);
+	fake_tree_done(&tree);
+}
+
 static void senseless_lines_are_left_out(void **state)
 {
 	static const char *const lines[] = {"\n", "x\n", "1000\n", "1000-\n", "1000-2000\n",
@@ -432,6 +468,7 @@ static void no_proc_is_said(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(maps_are_named_as_records_name_them),
+	cmocka_unit_test(holes_in_a_file_are_the_files),
 	cmocka_unit_test(senseless_lines_are_left_out),
 	cmocka_unit_test(maps_larger_than_the_buffer_and_cut_anywhere),
 	cmocka_unit_test(own_maps_show_code_and_jit_memory),

@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 32768, PATH_BYTES = 4096 + 64 };
+enum { BUFFER_BYTES = 32768, PATH_BYTES = 4096 + 64, WAITING_MOST = 16 };
 
 static void path_of(struct span rest, char path[PATH_BYTES])
 {
@@ -79,12 +79,90 @@ static bool mapping_of(struct span line, struct proc_mapping *mapping, char path
 	return true;
 }
 
-/* Visits the whole lines of the buffer and takes them; at the end of the file any line is
- * whole. */
-static int visit_lines(struct span *buffer, bool at_end, proc_mapping_fn visit, void *ctx)
+/*
+ * Programs that want their code on huge pages put a copy of it where it was. What has no file,
+ * and lies in the middle of one, is that file's:
+ *
+ *     7f0000000000-7f0000001000 r--p 00000000 fe:00 1835  /usr/lib/libx.so
+ *     7f0000001000-7f0000400000 r-xp 00000000 00:00 0                         <- 1000
+ *     7f0000400000-7f0000410000 r--p 00400000 fe:00 1835  /usr/lib/libx.so
+ */
+struct reading {
+	proc_mapping_fn visit;
+	void *ctx;
+	int count;
+	struct proc_mapping file; /* the last that has one; ino 0: none that touches */
+	char file_path[PATH_BYTES];
+	struct proc_mapping waiting[WAITING_MOST]; /* behind it, without a file */
+	uint32_t waiting_count;
+};
+
+static int give(struct reading *r, const struct proc_mapping *mapping)
+{
+	int rc;
+
+	if (!(mapping->prot & PROT_EXEC))
+		return 0;
+	rc = r->visit(r->ctx, mapping);
+	r->count += rc >= 0;
+	return rc < 0 ? rc : 0;
+}
+
+static uint64_t waiting_end(const struct reading *r)
+{
+	return r->waiting_count ? r->waiting[r->waiting_count - 1].end : r->file.end;
+}
+
+/* What waits is given as it is, or as a part of the file around it. */
+static int give_waiting(struct reading *r, bool of_file)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < r->waiting_count; i++) {
+		struct proc_mapping mapping = r->waiting[i];
+
+		mapping.path = "//anon";
+		if (of_file) {
+			mapping.pgoff = r->file.pgoff + (mapping.start - r->file.start);
+			mapping.maj = r->file.maj;
+			mapping.min = r->file.min;
+			mapping.ino = r->file.ino;
+			mapping.path = r->file_path;
+		}
+		rc = give(r, &mapping);
+	}
+	r->waiting_count = 0;
+	return rc;
+}
+
+static bool goes_on(const struct reading *r, const struct proc_mapping *mapping)
+{
+	return r->file.ino && mapping->ino == r->file.ino && mapping->maj == r->file.maj &&
+	       mapping->min == r->file.min && mapping->start == waiting_end(r) &&
+	       mapping->pgoff - r->file.pgoff == mapping->start - r->file.start;
+}
+
+static int take(struct reading *r, const struct proc_mapping *mapping)
+{
+	bool anon = !strcmp(mapping->path, "//anon");
+	int rc;
+
+	if (anon && r->file.ino && mapping->start == waiting_end(r) &&
+		r->waiting_count < WAITING_MOST) {
+		r->waiting[r->waiting_count++] = *mapping;
+		return 0;
+	}
+	rc = give_waiting(r, goes_on(r, mapping));
+	r->file = *mapping;
+	if (mapping->ino)
+		strcpy(r->file_path, mapping->path);
+	return rc < 0 ? rc : give(r, mapping);
+}
+
+/* Takes the whole lines of the buffer; at the end of the file any line is whole. */
+static int take_lines(struct reading *r, struct span *buffer, bool at_end)
 {
 	char path[PATH_BYTES];
-	int count = 0;
 
 	for (;;) {
 		struct proc_mapping mapping;
@@ -92,15 +170,14 @@ static int visit_lines(struct span *buffer, bool at_end, proc_mapping_fn visit, 
 		int rc;
 
 		if (!at_end && !memchr(buffer->at, '\n', (size_t)(buffer->end - buffer->at)))
-			return count;
+			return 0;
 		if (!span_line(buffer, &line))
-			return count;
-		if (!mapping_of(line, &mapping, path) || !(mapping.prot & PROT_EXEC))
+			return at_end ? give_waiting(r, false) : 0;
+		if (!mapping_of(line, &mapping, path))
 			continue;
-		rc = visit(ctx, &mapping);
+		rc = take(r, &mapping);
 		if (rc < 0)
 			return rc;
-		count++;
 	}
 }
 
@@ -118,11 +195,11 @@ static ssize_t read_more(int fd, char *bytes, size_t len)
 
 int proc_read_maps(const struct proc *proc, int32_t pid, proc_mapping_fn visit, void *ctx)
 {
+	struct reading reading = {.visit = visit, .ctx = ctx};
 	char bytes[BUFFER_BYTES], path[64];
 	cleanup_close int fd = -1;
 	bool skipping = false; /* inside a line that is too long */
 	size_t kept = 0;
-	int count = 0;
 
 	(void)snprintf(path, sizeof(path), "%d/maps", pid);
 	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
@@ -139,12 +216,11 @@ int proc_read_maps(const struct proc *proc, int32_t pid, proc_mapping_fn visit, 
 			buffer.at = buffer.end;
 		else
 			skipping = false;
-		rc = visit_lines(&buffer, !got, visit, ctx);
+		rc = take_lines(&reading, &buffer, !got);
 		if (rc < 0)
 			return rc;
-		count += rc;
 		if (!got)
-			return count;
+			return reading.count;
 		kept = (size_t)(buffer.end - buffer.at);
 		skipping = skipping || kept == sizeof(bytes);
 		if (skipping)

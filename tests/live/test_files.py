@@ -1,10 +1,11 @@
 """Names out of every kind of file that code is mapped from, and of code whose file is another."""
 import os
 import platform
+import re
 import shutil
 import subprocess
 
-from wicktest import Skip, check, is_root, main, test
+from wicktest import Skip, check, is_root, main, test, wait_until
 
 WORKS = ("work_in_text", "work_in_hot", "work_in_cold")
 
@@ -52,6 +53,12 @@ def a_library_and_a_program_at_addresses_of_their_own(box):
 @test
 def code_that_was_put_onto_other_memory(box):
     box.record("--", box.build("segments.c"), "1", "remap")
+    check_works(box)
+    program = box.start(box.build("segments.c"), "5", "remap")  # found as it is, in /proc
+    wait_until(lambda: re.search(r"^\S+ r-xp \S+ 00:00 0 *\n\S+ r--p .*/segments",
+                                 open("/proc/%d/maps" % program.pid).read(), re.M),
+               20, "the program puts its code nowhere")
+    box.record("-p", program.pid, "-d", "2")
     check_works(box)
 
 
