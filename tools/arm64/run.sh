@@ -1,6 +1,8 @@
 #!/bin/bash
 #
-# usage: tools/arm64/run.sh [FOLDER]      downloads and builds in FOLDER, default build-arm64
+# usage: tools/arm64/run.sh [--build] [FOLDER]      in FOLDER, default build-arm64
+#
+# --build: downloads and builds, and that is all.
 #
 # wick and the conformance suite on the real armv8_pmuv3 driver: Debian's arm64 kernel under QEMU,
 # whose emulated CPUs have a PMU with an overflow interrupt, and the newest also pointer
@@ -15,6 +17,11 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
+only_build=
+if [ "${1:-}" = --build ]; then
+	only_build=1
+	shift
+fi
 work=${1:-$root/build-arm64}
 cross=aarch64-linux-gnu-gcc
 
@@ -42,6 +49,8 @@ if ! cmp -s sysroot.ini.new sysroot.ini || [ "$here/cross.ini" -nt wick/build.ni
 	meson setup wick "$root" "${options[@]}" >setup.log 2>&1 || { cat setup.log; exit 1; }
 fi
 ninja -C wick src/cli/wick tests/conformance >build.log 2>&1 || { cat build.log; exit 1; }
+
+[ -z "$only_build" ] || exit 0
 
 # ---- what the machine has
 

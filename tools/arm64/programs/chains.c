@@ -188,17 +188,33 @@ NOINLINE static uint64_t part_kernel(uint64_t x)
 	return x;
 }
 
-static void say_whether_signed(void)
+/* What paciasp makes of a return address. hint #25, for older assemblers do not know its name.
+ */
+static uint64_t sign(uint64_t address)
 {
-	uint64_t before = (uint64_t)(uintptr_t)say_whether_signed, after;
+	uint64_t after;
 
-	/* hint #25: paciasp, which older assemblers do not know by name. */
 	__asm__ volatile("mov x30, %1\n\thint #25\n\tmov %0, x30"
 			 : "=r"(after)
-			 : "r"(before)
+			 : "r"(address)
 			 : "x30");
-	printf("paciasp: %#llx became %#llx\n", (unsigned long long)before,
-		(unsigned long long)after);
+	return after;
+}
+
+/* With addresses of 52 bits three are left to sign with: one in eight looks as before. */
+static void say_whether_signed(void)
+{
+	uint64_t address = (uint64_t)(uintptr_t)say_whether_signed, last = address;
+	int changed = 0;
+
+	for (int i = 0; i < 64; i++) {
+		uint64_t after = sign(address + 4 * (uint64_t)i);
+
+		changed += after != address + 4 * (uint64_t)i;
+		last = after != address + 4 * (uint64_t)i ? after : last;
+	}
+	printf("paciasp changed %d of 64 addresses from %#llx on, the last to %#llx\n", changed,
+		(unsigned long long)address, (unsigned long long)last);
 }
 
 static void prepare(void)
