@@ -77,8 +77,8 @@ int jit_update(struct jit *jit, int32_t pid);
 
 /*
  * The call frame information of a run-time address at a time, valid until the next call. 0;
- * -ENOENT: there is none for it, or it is of another machine; -ENODATA: the process's dumps
- * describe no function (yet); -EBADMSG, -ENOMEM.
+ * -ENOENT: there is none for it; -ENODATA: the process's dumps for that machine (EM_*) describe
+ * no function (yet); -EBADMSG, -ENOMEM.
  */
 int jit_row(struct jit *jit, int32_t pid, uint16_t machine, uint64_t addr, uint64_t time_ns,
 	struct cfi_row *ret_row);

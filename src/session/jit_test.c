@@ -132,6 +132,64 @@ static void only_what_was_sampled_is_kept(void **state)
 	profile_done(&sampled);
 }
 
+/* An .eh_frame for `size` bytes right before it, with CFA = rsp + `cfa`, and its header. */
+static void unwinding(struct strbuf *out, uint64_t size, uint8_t cfa)
+{
+	static const uint8_t cie[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1,
+		0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
+
+	put(out, 4, 4);
+	put(out, 16 + 24 + sizeof(cie) + 20 + 4, 4);
+	put(out, 1, 8);
+	put(out, sizeof(cie) + 20 + 4, 8);
+	put(out, 4, 8);
+	put(out, 0, 8);
+	strbuf_add(out, cie, sizeof(cie));
+	put(out, 16, 4);
+	put(out, sizeof(cie) + 4, 4);
+	put(out, -(size + sizeof(cie) + 8), 4);
+	put(out, size, 4);
+	put(out, 0, 1);
+	put(out, 0x0e, 1);
+	put(out, cfa, 1);
+	put(out, 0, 1);
+	put(out, 0xffffff01, 4); /* a header that says nothing */
+}
+
+/* What a dump says of frames, from when it says it, of the machine it is for. */
+static void frames_are_described_as_the_dump_grows(void **state)
+{
+	struct strbuf more = {0};
+	struct cfi_row row;
+	int fd = dump_make();
+	struct jit jit;
+
+	(void)state;
+	jit_init(&jit);
+	jit.unwinds = true;
+	jit_add(&jit, 7, "/tmp/jit-7.dump", fd);
+	assert_int_equal(jit_update(&jit, 7), 0);
+	assert_int_equal(jit_row(&jit, 7, 62, 0x1000, 250, &row), -ENODATA);
+	unwinding(&more, 0x40, 48);
+	load(&more, 300, 0x1000, 0x40, 4, "described");
+	assert_int_equal(fd_write_all(fd, strbuf_text(&more), more.len), 0);
+	assert_int_equal(jit_update(&jit, 8), 0);
+	assert_int_equal(jit_update(&jit, 7), 1);
+	assert_int_equal(jit_update(&jit, 7), 0);
+	assert_int_equal(jit_row(&jit, 7, 62, 0x1000, 350, &row), 0);
+	assert_int_equal(row.cfa.offset, 48);
+	assert_int_equal(jit_row(&jit, 7, 62, 0x1000, 250, &row), -ENOENT);
+	assert_int_equal(jit_row(&jit, 7, 183, 0x1000, 350, &row), -ENODATA);
+	assert_int_equal(jit_row(&jit, 8, 62, 0x1000, 350, &row), -ENODATA);
+	/* Names are read once; frames go on. */
+	assert_int_equal(jit_read(&jit, NULL), 0);
+	assert_int_equal(jit_row(&jit, 7, 62, 0x103f, 350, &row), 0);
+	jit.no_time = true;
+	assert_int_equal(jit_row(&jit, 7, 62, 0x1000, 1, &row), 0);
+	jit_done(&jit);
+	strbuf_done(&more);
+}
+
 /* A dump that is torn, and one that cannot be read, are said. */
 static void what_cannot_be_used_is_said(void **state)
 {
@@ -176,6 +234,7 @@ static void a_process_may_have_several(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(frames_are_described_as_the_dump_grows),
 	cmocka_unit_test(what_cannot_be_used_is_said),
 	cmocka_unit_test(a_process_may_have_several),
 	cmocka_unit_test(frames_are_told_apart_by_time),
