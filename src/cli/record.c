@@ -359,7 +359,9 @@ static const struct cli_option record_table[] = {
 		"auto: complete stacks, unwound from copies of registers and stack; fp: the "
 		"kernel's frame-pointer chains; dwarf[,BYTES]; none",
 		set_call_graph},
-	{0, "stack-bytes", "BYTES", "of the stack to copy with each sample; default 24576",
+	{0, "stack-bytes", "BYTES",
+		"of the stack to copy with each sample; default 24576, less at high rates, up "
+		"to 63488 where deeper stacks cannot be read",
 		set_stack_bytes},
 	{'D', "delay", "MSEC",
 		"begin to sample so long after the start; -1: only when told, by SIGUSR2 or "
