@@ -93,57 +93,64 @@ static int code_module(const struct gather *gather, const struct code *code, uin
 	return rc < 0 ? rc : profile_module(gather->profile, &key, ret);
 }
 
-static int choice_fill(const struct gather *gather, uint32_t number, struct choice *choice)
+/* The functions of the profile that are asked for, put together at the front of `choices`. */
+static uint32_t list_functions(const struct gather *gather, struct choice *choices)
 {
-	uint32_t functions = gather->profile->function_count;
+	const struct profile *profile = gather->profile;
+	uint32_t n = 0;
 
-	if (number < functions) {
-		const struct function *function = &gather->profile->functions[number];
+	for (uint32_t i = 0; i < profile->function_count; i++) {
+		const struct function *function = &profile->functions[i];
 
-		choice->function = number;
-		choice->code = PROFILE_NONE;
-		choice->module = function->module;
-		choice->addr = function->addr;
-		choice->size = function->size;
-		return 0;
+		if (gather->wants ? gather->wants(gather->ctx, profile, i)
+				  : is_hot(gather, &choices[i]))
+			choices[n++] = (struct choice){.function = i,
+				.code = PROFILE_NONE,
+				.module = function->module,
+				.addr = function->addr,
+				.size = function->size,
+				.samples = choices[i].samples};
 	}
-	choice->function = PROFILE_NONE;
-	choice->code = number - functions;
-	choice->addr = gather->codes->at[choice->code].key;
-	choice->size = gather->codes->at[choice->code].size;
-	return code_module(gather, &gather->codes->at[choice->code], &choice->module);
+	return n;
 }
 
-static bool is_asked_for(const struct gather *gather, uint32_t number, const struct choice *it)
+/* The hot functions of the codes, behind those; `counted` has their samples. */
+static int list_codes(const struct gather *gather, const struct choice *counted,
+	struct choice *choices, uint32_t *count)
 {
-	if (!gather->wants)
-		return is_hot(gather, it);
-	return number < gather->profile->function_count &&
-	       gather->wants(gather->ctx, gather->profile, number);
+	const struct codes *codes = gather->codes;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && codes && i < codes->count; i++) {
+		struct choice it = {.function = PROFILE_NONE,
+			.code = i,
+			.addr = codes->at[i].key,
+			.size = codes->at[i].size,
+			.samples = counted[i].samples};
+
+		if (gather->wants || !is_hot(gather, &it))
+			continue;
+		rc = code_module(gather, &codes->at[i], &it.module);
+		choices[(*count)++] = it;
+	}
+	return rc;
 }
 
-/* All functions that are asked for, hottest first. 0 or -ENOMEM. */
+/* All that are asked for, hottest first. 0 or -ENOMEM. */
 static int list(const struct gather *gather, struct choices *ret_choices)
 {
 	uint32_t functions = gather->profile->function_count;
 	uint32_t codes = gather->codes ? gather->codes->count : 0;
 	struct choice *choices = calloc((size_t)functions + codes + 1, sizeof(*choices));
-	uint32_t n = 0;
-	int rc = 0;
+	int rc;
 
 	*ret_choices = (struct choices){choices, 0};
 	if (!choices)
 		return -ENOMEM;
 	count_samples(gather, choices);
-	for (uint32_t i = 0; rc == 0 && i < functions + codes; i++) {
-		if (!is_asked_for(gather, i, &choices[i]))
-			continue;
-		choices[n] = choices[i];
-		rc = choice_fill(gather, i, &choices[n]);
-		n++;
-	}
-	qsort(choices, n, sizeof(*choices), hottest_first);
-	ret_choices->count = n;
+	ret_choices->count = list_functions(gather, choices);
+	rc = list_codes(gather, choices + functions, choices, &ret_choices->count);
+	qsort(choices, ret_choices->count, sizeof(*choices), hottest_first);
 	return rc;
 }
 
