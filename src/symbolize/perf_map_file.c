@@ -137,10 +137,12 @@ int perf_map_file_read(
 	if (pid <= 0)
 		return 0;
 	if (options->map_folder && options->map_folder(options->ctx, pid, &kept))
-		return map_read_kept(&kept, ret_read);
-	if (identity(options, pid, &who)) {
+		r = map_read_kept(&kept, ret_read);
+	if (!r && identity(options, pid, &who)) { /* it may have moved to another root since */
 		snprintf(root, sizeof(root), "/proc/%d/root", pid);
 		r = map_read(root, who.own_pid, &who, ret_read);
 	}
-	return r ? r : map_read(options->sysroot, pid, &who, ret_read);
+	if (!r && kept.fd < 0)
+		r = map_read(options->sysroot, pid, &who, ret_read);
+	return r;
 }
