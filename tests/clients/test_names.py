@@ -1,5 +1,7 @@
 """Names, inlined functions and lines of real programs, against llvm-symbolizer: every address."""
+import glob
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -96,9 +98,9 @@ def same(mine, other, at_address):
     return True
 
 
-def compare(box, path):
-    """Every instruction's steps; returns how many had inlined functions."""
-    at = addresses(path)
+def compare(box, path, most=None, inlined_share=0.25):
+    """Every instruction's steps, or those of so many; returns ours."""
+    at = some(addresses(path), most)
     mine, said = ours(box, path, at)
     other, names = theirs(box, path, at), aliases(path)
     # An address without a line and a symbol of its own (PLT entries) has no DWARF at all.
@@ -106,8 +108,12 @@ def compare(box, path):
            if any(line for _, _, line in other[a]) and not same(mine.get(a, []), other[a], names)]
     inlined = sum(len(mine.get(a, [])) > 1 for a in at)
     check(not bad, "%d of %d differ:" % (len(bad), len(at)), bad[:2])
-    check(inlined > len(at) / 4, "inlined at %d of %d" % (inlined, len(at)))
+    check(inlined >= len(at) * inlined_share, "inlined at %d of %d" % (inlined, len(at)))
     return mine
+
+
+def some(at, most):
+    return at if not most or len(at) <= most else sorted(random.Random(1).sample(at, most))
 
 
 def dwarf_versions(box, compiler):
@@ -323,6 +329,116 @@ def rust(box):
         }""")
     tool(box, "rustc", "-g", "-O", source, "-o", box.path("prog"))
     compare(box, box.path("prog"))
+
+
+@test
+def go(box):
+    need("go")
+    source = box.write("prog.go", """
+        package main
+        import ("fmt"; "sort"; "strings")
+        func main() {
+            m := map[string]int{}
+            for i := 0; i < 100000; i++ { m[fmt.Sprint(i % 977)] += i * i }
+            keys := []string{}
+            for k := range m { keys = append(keys, strings.ToUpper(k)) }
+            sort.Slice(keys, func(a, b int) bool { return m[keys[a]] < m[keys[b]] })
+            fmt.Println(keys[:3])
+        }""")
+    done = box.run("go", "build", "-o", box.path("prog"), source, timeout=240, env=dict(
+        os.environ, GOCACHE=box.path("cache"), GOFLAGS="-mod=mod", GO111MODULE="off"))
+    if done.status:
+        raise Skip("go cannot build: " + done.err[-200:])
+    compare(box, box.path("prog"), most=3000, inlined_share=0.02)
+
+
+@test
+def elfutils_says_the_same(box):
+    """Where eu-addr2line says something else, llvm-symbolizer says what we say: it loses a level
+    where ranges of scopes are split, and goes on with the last line in the padding."""
+    need("eu-addr2line")
+    path = compile_it(box, "prog")
+    at = some(addresses(path), 1500)
+    mine, other, names = ours(box, path, at)[0], theirs(box, path, at), aliases(path)
+    feed = "".join("0x%x\n" % a for a in at).encode()
+    # Its status is 1 where there was an address without a line.
+    done = box.run("eu-addr2line", "-a", "-i", "-f", "-A", "-e", path, feed=feed, timeout=120)
+    elfutils = blocks(re.sub(r"(?m)^(0x)0*(?=[0-9a-f]+$)|( inlined at .*)$", r"\1", done.out))
+    known = [a for a in at if any(line for _, _, line in elfutils.get(a, []))]
+    # The function that was called has its symbol's name with us: main.cold, where DWARF has main.
+    differ = [a for a in known if not same(mine[a][:-1], elfutils[a][:-1], names) or
+              mine[a][-1][1:] != elfutils[a][-1][1:]]
+    bad = [(hex(a), mine[a], elfutils[a]) for a in differ if not same(mine[a], other[a], names)]
+    check(not bad, "%d of %d differ:" % (len(bad), len(known)), bad[:2])
+    check(len(known) > 1000 and len(differ) < len(known) / 10, len(differ), len(known))
+
+
+def symbols_of(box, *files):
+    """{name: address}, of whatever tables there are."""
+    found = {}
+    for path in files:
+        for words in (["nm", path], ["nm", "-D", path]):
+            for line in box.run(*words).out.splitlines():
+                words = line.split()
+                if len(words) == 3:
+                    found[words[2].split("@")[0]] = words[0]
+    return found
+
+
+def plain(name):
+    """Without what gcc puts behind the parts of a function: f.cold, f.part.0, f.constprop.0."""
+    return re.sub(r"\.(cold|part|constprop|isra)\b.*", "", name.split("@")[0])
+
+
+@test
+def libraries_as_the_system_has_them(box):
+    """Stripped or with debug files: libstdc++, python3 and the C library."""
+    need("nm")
+    found = [os.path.realpath(path) for path in
+             glob.glob("/usr/lib/*-linux-gnu/libstdc++.so.6") + ["/usr/bin/python3"] +
+             glob.glob("/lib/*-linux-gnu/libc.so.6") if os.path.exists(path)]
+    if not found:
+        raise Skip("none of them is here")
+    for path in found:
+        at = some(addresses(path), 1500)
+        mine, said = ours(box, path, at)
+        other = theirs(box, path, at)
+        pairs = {a: (mine[a][-1][0], other[a][-1][0]) for a in at if mine.get(a)}
+        check(len(pairs) > 100, path, len(pairs))
+        # It has no names here for PLT entries and for the padding behind a function.
+        fewer = sum(theirs_ == "??" for _, theirs_ in pairs.values())
+        check(fewer < len(pairs) / 10, path, fewer, len(pairs))
+        symbols = symbols_of(box, path, *re.findall(r"debug file (/.+)", said))
+        bad = [(hex(a), a_name, b_name) for a, (a_name, b_name) in pairs.items()
+               if b_name != "??" and plain(a_name) != plain(b_name) and
+               symbols.get(a_name, 1) != symbols.get(b_name.split("@")[0], 2)]
+        check(not bad, path, "%d of %d differ:" % (len(bad), len(pairs)), bad[:9])
+
+
+@test
+def node_by_its_map(box):
+    need("node")
+    source = box.write("busy.js", """
+        function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+        function outer() { let s = 0; for (let i = 0; i < 300; i++) s += inner(10000 + i); return s; }
+        const until = Date.now() + 1500;
+        let s = 0;
+        while (Date.now() < until) s += outer();
+        console.log(process.pid);""")
+    done = box.wick("record", "-F", "2000", "--", "node", "--perf-basic-prof",
+                    "--interpreted-frames-native-stack", source).ok()
+    path = "/tmp/perf-%d.map" % int(done.out.split()[-1])
+    if not os.path.exists(path):
+        raise Skip("this node writes no map")
+    lines = [line.split(" ", 2) for line in open(path).read().splitlines()]
+    os.unlink(path)
+    known = {name for _, _, name in lines}
+    leaves = [re.sub(r"\+0x[0-9a-f]+ \(.*\)$", "", line.split(None, 1)[1])
+              for line in box.wick("script").ok().out.splitlines()
+              if line.startswith("\t") and ("busy.js" in line or "JS:" in line)]
+    bad = [name for name in leaves if name not in known]
+    check(len(leaves) > 100 and any("inner" in name for name in leaves), len(leaves), leaves[:3])
+    check(not bad, "%d of %d are not in the map:" % (len(bad), len(leaves)), bad[:3])
 
 
 @test
