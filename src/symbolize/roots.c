@@ -54,10 +54,11 @@ const char *module_outcome_text(enum module_outcome outcome)
 	case MODULE_DYNSYM_ONLY:
 		return "stripped: only exported functions have names; install its debug "
 		       "symbols "
-		       "(the -dbgsym or -debuginfo package) for the rest";
+		       "(the -dbgsym or -debuginfo package) for the rest, or try "
+		       "--debuginfod";
 	case MODULE_NO_SYMBOLS:
 		return "stripped of all names; install its debug symbols (the -dbgsym or "
-		       "-debuginfo package) or build it without -s";
+		       "-debuginfo package), try --debuginfod, or build it without -s";
 	case MODULE_FILE_MISSING:
 		return "the file is gone or cannot be read; report on the machine it was "
 		       "recorded "
