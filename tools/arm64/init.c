@@ -105,7 +105,6 @@ int main(void)
 	write_file("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
 	write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
 	setenv("NO_COLOR", "1", 1);
-	setenv("WICK_TEST_SYSCTLS", "1", 1); /* the machine is ours */
 	commands = path ? fopen(path, "r") : NULL;
 	while (commands && fgets(line, sizeof(line), commands))
 		run_line(line);
