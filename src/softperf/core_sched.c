@@ -245,9 +245,11 @@ static void move_to_end(struct core_context *ctx, struct core_event *event)
 {
 	struct core_event **link = &ctx->first;
 
-	while (*link != event)
-		link = &(*link)->next_in_context;
-	*link = event->next_in_context;
+	for (; *link; link = &(*link)->next_in_context)
+		if (*link == event) {
+			*link = event->next_in_context;
+			break;
+		}
 	event->next_in_context = NULL;
 	while (*link)
 		link = &(*link)->next_in_context;

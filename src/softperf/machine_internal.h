@@ -81,13 +81,13 @@ int word_time(const struct words *words, uint32_t i, uint64_t *ret_ns, struct er
 int word_chain(const struct machine *machine, const struct words *words, uint32_t i,
 	uint64_t *ret_chain, uint32_t *ret_depth, struct error *err);
 
-/* ---- machine_memory.c */
+/* ---- machine_memory.c: struct core_memory's, ctx is the machine */
 
 enum { MACHINE_FRAME_BYTES = 64 };
 #define MACHINE_REGS ((1ull << 33) - 1) /* of aarch64: x0 to x30, sp, pc */
 
-uint64_t memory_reg(void *machine, int cpu, unsigned reg);
-size_t memory_stack(void *machine, int cpu, void *to, size_t len);
+uint64_t memory_reg(void *ctx, int cpu, unsigned reg);
+size_t memory_stack(void *ctx, int cpu, void *to, size_t len);
 /* stack BYTES [FRAME_BYTES]; torn short BYTES | changed FRAME | off */
 int memory_setup(struct machine *machine, const struct words *words, struct error *err);
 int memory_torn(struct machine *machine, const struct words *words, struct error *err);
