@@ -227,6 +227,8 @@ static int annotate_main(int argc, char **argv)
 	status = input_load(&options.input, &load, &loaded);
 	if (!status && choose(&choice, &loaded.profile) < 0)
 		status = cli_fail("%s", choice.err.text);
+	if (!status && loaded.code_error.text[0])
+		cli_say("%s: %s", options.input.path, loaded.code_error.text);
 	if (!status)
 		status = show(&loaded, &choice, &options);
 	free(choice.wanted);

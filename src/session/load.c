@@ -299,7 +299,8 @@ static void kernel_build_id(
 	struct utsname here;
 
 	options->same_release = features && features->hostname && features->osrelease &&
-				uname(&here) == 0 && !strcmp(features->hostname, here.nodename) &&
+				uname(&here) == 0 &&
+				!strcmp(features->hostname, here.nodename) &&
 				!strcmp(features->osrelease, here.release);
 	for (uint32_t i = 0; features && i < features->build_id_count; i++) {
 		const struct perfdata_build_id *id = &features->build_ids[i];
@@ -514,6 +515,7 @@ static int load_excerpts(struct load *load)
 			&load->out->excerpts, &why);
 	if (rc < 0 && rc != -ENOMEM) {
 		quality_note(&profile->quality, why.text);
+		load->out->code_error = why;
 		rc = 0;
 	}
 	if (rc == 0)

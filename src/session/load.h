@@ -39,6 +39,7 @@ struct load_options {
 struct loaded {
 	struct profile profile;
 	struct excerpts excerpts;      /* with options.code */
+	struct error code_error;       /* why the code that the file brought was left out; "" */
 	struct module_naming *namings; /* of all modules; empty with on_sample */
 	uint32_t naming_count;
 	struct module_note *notes; /* what is wrong with modules; empty with on_sample */
