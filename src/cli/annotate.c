@@ -82,86 +82,109 @@ const struct cli_command cli_annotate = {
 	.run = annotate_main,
 };
 
-/* Which functions are meant, found out when the first is asked about. */
+/*
+ * Which functions are meant, found out when the first is asked about: of many only the hottest,
+ * and those in which nothing stopped only where there is no other.
+ */
 struct choice {
 	const char *word;
-	bool *wanted;
+	struct annotate_hits hits;
+	bool *wanted; /* by function */
+	struct chosen {
+		uint32_t function;
+		uint64_t samples, weight;
+	} at[FUNCTIONS_MOST];
+	uint32_t count, left_out;
 	bool asked;
 	int rc;
 	struct error err;
 };
 
+static void choice_done(struct choice *choice)
+{
+	annotate_hits_done(&choice->hits);
+	free(choice->wanted);
+}
+
+static bool is_hotter(const struct chosen *x, const struct chosen *y)
+{
+	return x->weight != y->weight ? x->weight > y->weight : x->samples > y->samples;
+}
+
+/* Puts it where it belongs among the hottest; the last one falls out. */
+static void choice_add(struct choice *choice, struct chosen it)
+{
+	uint32_t place = choice->count;
+
+	while (place > 0 && is_hotter(&it, &choice->at[place - 1]))
+		place--;
+	if (choice->count == FUNCTIONS_MOST)
+		choice->left_out++;
+	else
+		choice->count++;
+	if (place == FUNCTIONS_MOST)
+		return;
+	memmove(&choice->at[place + 1], &choice->at[place],
+		(choice->count - 1 - place) * sizeof(it));
+	choice->at[place] = it;
+}
+
+static struct chosen chosen_of(const struct choice *choice, uint32_t function)
+{
+	struct chosen it = {.function = function};
+	uint32_t count;
+	const struct annotate_hit *hits = annotate_hits_of(&choice->hits, function, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		it.samples += hits[i].samples;
+		it.weight += hits[i].weight;
+	}
+	return it;
+}
+
 static int choose(struct choice *choice, const struct profile *profile)
 {
+	int rc = annotate_find(profile, choice->word, &choice->wanted, &choice->err);
+
+	if (rc == 0)
+		rc = annotate_hits_make(&choice->hits, profile);
+	for (uint32_t i = 0; rc == 0 && i < profile->function_count; i++)
+		if (choice->wanted[i])
+			choice_add(choice, chosen_of(choice, i));
+	for (; choice->count > 1 && !choice->at[choice->count - 1].samples; choice->count--)
+		choice->left_out++;
+	if (rc == -ENOMEM)
+		error_set(&choice->err, rc, "out of memory while looking for the function");
+	return rc;
+}
+
+static int choice_make(struct choice *choice, const struct profile *profile)
+{
 	if (!choice->asked)
-		choice->rc =
-			annotate_find(profile, choice->word, &choice->wanted, &choice->err);
+		choice->rc = choose(choice, profile);
 	choice->asked = true;
 	return choice->rc;
 }
 
-static bool is_wanted(void *ctx, const struct profile *profile, uint32_t function)
+static bool is_chosen(void *ctx, const struct profile *profile, uint32_t function)
 {
 	struct choice *choice = ctx;
+	bool found = false;
 
-	return choose(choice, profile) == 0 && choice->wanted[function];
+	for (uint32_t i = 0; choice_make(choice, profile) == 0 && i < choice->count; i++)
+		found |= choice->at[i].function == function;
+	return found;
 }
 
 struct annotations {
-	struct annotate_hits hits;
-	struct annotation *at;
-	uint32_t count, left_out;
+	struct annotation at[FUNCTIONS_MOST];
+	uint32_t count;
 };
 
 static void annotations_done(struct annotations *all)
 {
 	for (uint32_t i = 0; i < all->count; i++)
 		annotation_done(&all->at[i]);
-	free(all->at);
-	annotate_hits_done(&all->hits);
-}
-
-static int hottest_first(const void *a, const void *b)
-{
-	const struct annotation *x = a, *y = b;
-
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return (x->function > y->function) - (x->function < y->function);
-}
-
-/* Where several are meant, those in which nothing stopped are left out. */
-static void leave_out_cold(struct annotations *all)
-{
-	uint32_t kept = 0;
-
-	qsort(all->at, all->count, sizeof(*all->at), hottest_first);
-	while (kept < all->count && kept < FUNCTIONS_MOST && (!kept || all->at[kept].samples))
-		kept++;
-	for (uint32_t i = kept; i < all->count; i++)
-		annotation_done(&all->at[i]);
-	all->left_out = all->count - kept;
-	all->count = kept;
-}
-
-static int annotations_make(struct annotations *all, const struct loaded *loaded,
-	const struct choice *choice, enum disasm_syntax syntax)
-{
-	const struct profile *profile = &loaded->profile;
-	int rc = annotate_hits_make(&all->hits, profile);
-
-	all->at = calloc((size_t)profile->function_count + 1, sizeof(*all->at));
-	if (!all->at)
-		return -ENOMEM;
-	for (uint32_t i = 0; rc == 0 && i < profile->function_count; i++) {
-		if (!choice->wanted[i])
-			continue;
-		rc = annotation_make(&all->at[all->count], profile, &loaded->excerpts,
-			&all->hits, i, syntax);
-		all->count += rc == 0;
-	}
-	leave_out_cold(all);
-	return rc;
 }
 
 static int show(
@@ -172,24 +195,29 @@ static int show(
 		.root = options->input.sysroot};
 	struct annotate_view view = {.profile = &loaded->profile,
 		.excerpts = &loaded->excerpts,
-		.hits = &all.hits,
+		.hits = &choice->hits,
+		.at = all.at,
 		.sources = options->no_source ? NULL : &sources,
 		.limit = options->limit,
 		.colour = term_colour(STDOUT_FILENO),
 		.utf8 = term_utf8()};
-	int rc = annotations_make(&all, loaded, choice, options->syntax);
+	int rc = 0;
 
-	view.at = all.at;
+	for (uint32_t i = 0; rc == 0 && i < choice->count; i++) {
+		rc = annotation_make(&all.at[i], &loaded->profile, &loaded->excerpts,
+			&choice->hits, choice->at[i].function, options->syntax);
+		all.count += rc == 0;
+	}
 	view.count = all.count;
 	if (rc == 0)
 		rc = options->json ? annotate_view_json(&view, stdout)
 				   : annotate_view_text(&view, stdout);
 	if (rc < 0)
 		return cli_fail("out of memory while annotating");
-	if (all.left_out)
+	if (choice->left_out)
 		cli_say("%u more functions are called so, in which fewer samples or none "
 			"stopped; MODULE:FUNCTION chooses",
-			all.left_out);
+			choice->left_out);
 	return cli_finish_stdout();
 }
 
@@ -213,8 +241,8 @@ static int annotate_main(int argc, char **argv)
 {
 	cleanup_with(loaded_done) struct loaded loaded = {.note_count = 0};
 	struct options options = {.function = NULL};
-	struct choice choice = {.word = NULL};
-	struct load_options load = {.code = true, .wants_code = is_wanted, .code_ctx = &choice};
+	cleanup_with(choice_done) struct choice choice = {.word = NULL};
+	struct load_options load = {.code = true, .wants_code = is_chosen, .code_ctx = &choice};
 	int operands, status;
 	int rc = cli_parse(&cli_annotate, argc, argv, &options, &operands);
 
@@ -225,12 +253,11 @@ static int annotate_main(int argc, char **argv)
 		return status;
 	choice.word = options.function;
 	status = input_load(&options.input, &load, &loaded);
-	if (!status && choose(&choice, &loaded.profile) < 0)
+	if (!status && choice_make(&choice, &loaded.profile) < 0)
 		status = cli_fail("%s", choice.err.text);
 	if (!status && loaded.code_error.text[0])
 		cli_say("%s: %s", options.input.path, loaded.code_error.text);
 	if (!status)
 		status = show(&loaded, &choice, &options);
-	free(choice.wanted);
 	return status;
 }

@@ -198,10 +198,11 @@ int page_code_make(struct page_code *ret_code, const struct loaded *loaded, bool
 
 		rc = annotation_make(&one, &loaded->profile, &loaded->excerpts, &m.hits,
 			heats[i].function, DISASM_INTEL);
-		if (rc == 0 && m.instructions + one.instruction_count <= PAGE_INSTRUCTIONS)
+		if (rc < 0)
+			break;
+		if (m.instructions + one.instruction_count <= PAGE_INSTRUCTIONS)
 			rc = put_function(&m, &one);
-		if (rc == 0)
-			annotation_done(&one);
+		annotation_done(&one);
 	}
 	return rc;
 }
