@@ -99,7 +99,7 @@ static uint32_t thousandths(uint64_t bytes, size_t size)
 	return bytes < size ? (uint32_t)(bytes * 1000 / size) : 1000;
 }
 
-static void tell_pressure(struct pump *pump)
+static void tell_pressure(struct pump *pump, bool begins)
 {
 	struct pressure worst = {0};
 
@@ -115,6 +115,7 @@ static void tell_pressure(struct pump *pump)
 				thousandths(head - ring->head, size),
 				thousandths(tail - ring->tail, size)};
 	}
+	worst.begins = begins;
 	if (pump->on_pressure)
 		pump->on_pressure(pump->ctx, &worst);
 }
@@ -128,14 +129,14 @@ static void fetch_all(struct pump *pump)
 		perf_ringbuf_head_tail(ring->ring, &head, &ring->tail);
 		ring->head = ring->tail + fetched;
 	}
-	tell_pressure(pump);
+	tell_pressure(pump, true);
 }
 
 static void release_all(struct pump *pump)
 {
 	for (uint32_t i = 0; i < pump->ring_count; i++)
 		perf_ringbuf_release(pump->rings[i].ring);
-	tell_pressure(pump);
+	tell_pressure(pump, false);
 }
 
 /* What stayed although it had been fetched waits for its time, not for the reader's. */

@@ -1,25 +1,34 @@
 /*
- * Down: a ring is half full and reading does not empty it twice as fast as it fills; at once to
- * the bottom when it is nearly full. Samples that were lost although reading is fast were lost
+ * Down: a ring is not emptied twice as fast as it fills, and will be full soon; at once to the
+ * bottom when it nearly is. Samples that were lost although reading is fast were lost
  * because the recorder had to wait for its turn. Doing less makes that a little less likely:
  * one step, when it happens again within a second.
  *
- * Up: no ring more than a third full for the time of `hold`, which doubles each time that a
- * step up was followed by one down soon, and is short again after a long time of rest. A
- * program that is too much for the recorder at full effort thus costs it little to find out.
+ * Up: no ring more than a third full for the time of `hold`, which is four times as long each
+ * time that a step up was followed by one down soon, and is short again after a long time of
+ * rest. A program that is too much for the recorder at full effort thus costs it little to find
+ * out.
  */
 #include "session/strain.h"
 
 #define MS 1000000ull
 
-enum { HALF = 500, NEARLY = 875, THIRD = 375 };
+enum { QUARTER = 250, THIRD = 375, NEARLY = 875, FULL = 1000 };
 
-static const uint64_t hold_least = 250 * MS, hold_most = 8000 * MS, soon = 1000 * MS;
-static const uint64_t loss_settles = 100 * MS;
+static const uint64_t hold_least = 60 * MS, hold_most = 8000 * MS, soon = 1000 * MS;
+static const uint64_t loss_settles = 100 * MS, full_soon = 75 * MS;
 
-static bool falls_behind(const struct pressure *pressure)
+/* A ring that is full takes in only what is read: there the speed of reading alone counts. */
+static bool falls_behind(
+	const struct strain *strain, const struct pressure *pressure, uint64_t now_ns)
 {
-	return pressure->waiting >= HALF && 2 * pressure->arrived > pressure->read;
+	uint64_t elapsed = now_ns - strain->round_ns, waiting = pressure->waiting;
+
+	if (waiting >= NEARLY && pressure->read &&
+		waiting * elapsed > pressure->read * full_soon)
+		return true;
+	return waiting >= QUARTER && 2 * pressure->arrived > pressure->read &&
+	       (FULL - waiting) * elapsed < pressure->arrived * full_soon;
 }
 
 uint64_t strain_lowered_ns(const struct strain *strain, uint64_t now_ns)
@@ -45,8 +54,9 @@ static void go_down(struct strain *strain, enum effort effort, uint64_t now_ns)
 		strain->lowered_times++;
 	if (!strain->hold_ns || (strain->raised && rested > hold_most))
 		strain->hold_ns = hold_least;
-	else if (strain->raised && rested < soon && strain->hold_ns < hold_most)
-		strain->hold_ns *= 2;
+	else if (strain->raised && rested < soon)
+		strain->hold_ns =
+			strain->hold_ns < hold_most / 4 ? 4 * strain->hold_ns : hold_most;
 	change(strain, effort, now_ns);
 }
 
@@ -81,8 +91,11 @@ static bool loses_again(struct strain *strain, uint64_t lost, uint64_t now_ns)
 enum effort strain_update(
 	struct strain *strain, const struct pressure *pressure, uint64_t lost, uint64_t now_ns)
 {
-	bool again = loses_again(strain, lost, now_ns), behind = falls_behind(pressure);
+	bool again = loses_again(strain, lost, now_ns), behind;
 
+	if (pressure->begins)
+		strain->round_ns = now_ns;
+	behind = falls_behind(strain, pressure, now_ns);
 	if (behind && pressure->waiting >= NEARLY && strain->effort != EFFORT_POINTERS)
 		go_down(strain, EFFORT_POINTERS, now_ns);
 	else if (behind && strain->effort != EFFORT_POINTERS)

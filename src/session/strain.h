@@ -24,11 +24,13 @@ enum effort {
 struct pressure {
 	uint32_t waiting;
 	uint32_t arrived, read; /* since this round of reading began */
+	bool begins;		/* now */
 };
 
 struct strain {
 	enum effort effort;
 	bool raised;	     /* the last change was one up */
+	uint64_t round_ns;   /* when this round of reading began */
 	uint64_t lost;	     /* samples, as told so far */
 	uint64_t loss_ns;    /* when that rose; what follows at once is the same loss */
 	uint64_t changed_ns; /* when the effort changed */
