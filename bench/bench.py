@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures wick beside perf on this machine and prints a table.
 
-usage: bench.py [--runs N] [--seconds S] [--markdown] [--rivals | --complete]
+usage: bench.py [--runs N] [--seconds S] [--markdown] [--rivals | --complete | --names]
 
 Runs alternate (wick, perf, the discarding reader, the program alone, and again), and medians are
 shown, so that what the machine does besides hits all alike. What is measured:
@@ -20,6 +20,7 @@ shown, so that what the machine does besides hits all alike. What is measured:
 
 --rivals measures recording alone, beside Debian sid's perf and samply, too: see rivals.py.
 --complete counts complete and wrong stacks of real programs beside perf: see complete.py.
+--names measures naming, with inlined functions and lines, beside Debian sid's perf: see names.py.
 """
 import argparse
 import collections
@@ -267,6 +268,7 @@ def main():
     parser.add_argument("--steady", action="store_true")
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--complete", action="store_true")
+    parser.add_argument("--names", action="store_true")
     options = parser.parse_args()
     options.runs = options.runs or (5 if options.rivals else 7)
     if options.steady:
@@ -278,6 +280,11 @@ def main():
         import complete
         with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
             complete.compare(options, folder)
+        return
+    if options.names:
+        import names
+        with tempfile.TemporaryDirectory(prefix="wick-bench-") as folder:
+            names.compare(options, folder)
         return
     if options.rivals:
         import rivals
