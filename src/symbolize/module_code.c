@@ -34,9 +34,11 @@ static enum module_outcome open_vdso(struct code_reader *reader, const struct mo
 		return MODULE_FILE_MISSING;
 	if (elf_open_bytes(reader->vdso.bytes, reader->vdso.len, elf, NULL) < 0)
 		return MODULE_FILE_BROKEN;
-	if (!module->build_id_bytes ||
-		memcmp(module->build_id, elf->build_id, module->build_id_bytes) != 0)
-		return MODULE_FILE_CHANGED; /* nothing proves that it is the recorded one */
+	/* Later, nothing but its build id proves that it is the recorded one. */
+	if (module->build_id_bytes
+			? memcmp(module->build_id, elf->build_id, module->build_id_bytes) != 0
+			: !reader->options->live)
+		return MODULE_FILE_CHANGED;
 	return MODULE_NAMED;
 }
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from wicktest import Skip, check, main, test  # noqa: E402
+from wicktest import Skip, check, functions_of, main, test  # noqa: E402
 
 
 def recorded(box, *words):
@@ -121,6 +121,29 @@ def words_and_the_wrong_ones(box):
     check(att != intel or ".byte" in intel, "both styles are the same")
     inlined = box.wick("annotate", "inlined_work")
     check(inlined.status == 0 or "inlined" in inlined.err, inlined.err)
+
+
+@test
+def code_of_the_vdso_travels(box):
+    box.write("clock.c", """#include <time.h>
+int main(void) {
+	struct timespec first, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &first);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (now.tv_sec - first.tv_sec < 2);
+	return 0;
+}
+""")
+    box.record("--", box.build("clock.c", sources=[box.path("clock.c")]))
+    hot = [name for name, row in functions_of(box.report()).items()
+           if row["module"] == "[vdso]" and row["self_pct"] > 20]
+    if not hot:
+        raise Skip("the clock is not read in the vdso here")
+    function = only(annotate(box, "[vdso]:" + hot[0]))
+    check(function["code"] == "recording", function["why"] if "why" in function else "")
+    check(len(function["instructions"]) > 5, function)
 
 
 @test
