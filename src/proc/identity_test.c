@@ -54,19 +54,18 @@ static void fields_are_read_with_care(void **state)
 	(void)state;
 	fake_tree_init(&tree);
 	root = open(tree.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fake_tree_bytes(
-		&tree, "4711/status", "Name:\tNSpid:\t3\nNSpid:\t4711\t12\t7\nVm:\t1\n", 42);
+	fake_tree_file(&tree, "4711/status", "Name:\tNSpid:\t3\nNSpid:\t4711\t12\t7\nVm:\t1\n");
 	fake_tree_bytes(&tree, "4711/stat", stat, sizeof(stat) - 1);
 	assert_int_equal(proc_identity_read(root, 4711, &who), 0);
 	assert_int_equal(who.own_pid, 7);
 	assert_true(who.started_ns > 0 && who.started_ns < wall_ns());
 	/* What makes no sense is not known. */
-	fake_tree_bytes(&tree, "12/status", "NSpid:\t12\t99999999999\nNSpid:\t\n", 30);
-	fake_tree_bytes(&tree, "12/stat", "12 (x) S 1 2 3", 14);
+	fake_tree_file(&tree, "12/status", "NSpid:\t12\t99999999999\nNSpid:\t\n");
+	fake_tree_file(&tree, "12/stat", "12 (x) S 1 2 3");
 	assert_int_equal(proc_identity_read(root, 12, &who), 0);
 	assert_int_equal(who.own_pid, 12);
 	assert_true(!who.started_ns);
-	fake_tree_bytes(&tree, "13/comm", "x", 1);
+	fake_tree_file(&tree, "13/comm", "x");
 	assert_int_equal(proc_identity_read(root, 13, &who), 0);
 	assert_int_equal(who.own_pid, 13);
 	close(root);
