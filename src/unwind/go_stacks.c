@@ -145,10 +145,8 @@ static int slot_find(struct walk *walk, uint64_t fp, bool grown)
 	for (uint64_t slot = fp - 8; fp - slot <= 8ull * FRAME_WORDS; slot -= 8) {
 		if (walk_u64(walk, slot, &word) < 0)
 			return -EFAULT;
-		if (grown ? ends_at_fp(walk, above, slot + 8, fp) &&
-					lookup_links(walk, walk->pc, false, word)
-			  : ends_at_fp(walk, word, slot, fp) &&
-					lookup_links(walk, walk->pc, false, word)) {
+		if (ends_at_fp(walk, grown ? above : word, grown ? slot + 8 : slot, fp) &&
+			lookup_links(walk, walk->pc, false, word)) {
 			arrive(walk, word, slot + 8, fp);
 			return 0;
 		}
