@@ -38,12 +38,12 @@ def what_is_deeper_than_the_copy_is_read_late(box):
 
 @test
 def the_copy_grows_where_stacks_change_before_they_are_read(box):
-    """Up and down 700 frames: what lies above the copy is another stack by the time it is read."""
-    box.record("--stack-bytes", "24576", "--", deep(box), "1.5", "700", "restless")
+    """Up and down 500 frames: what lies above the copy is another stack by the time it is read."""
+    box.record("--stack-bytes", "24576", "--", deep(box), "1.5", "500", "restless")
     before, _ = stacks_of(box)
-    done = box.record("--", deep(box), "1.5", "700", "restless")
+    done = box.record("--", deep(box), "1.5", "500", "restless")
     after, quality = stacks_of(box)
-    say("700 restless frames: %.1f %% complete with 24 KiB, %.1f %% when the copies may grow" % (
+    say("500 restless frames: %.1f %% complete with 24 KiB, %.1f %% when the copies may grow" % (
         100 * (before["root"] + before["late"]), 100 * (after["root"] + after["late"])))
     if before["copy_exhausted"] < 0.02:
         raise Skip("nearly all of them could be read late")

@@ -14,6 +14,9 @@
 static uint64_t end_ns;
 static volatile uint64_t sink;
 
+static int go_wide(int depth);
+static int go_narrow(int depth);
+
 __attribute__((noinline)) static void work(void)
 {
 	while (thread_cpu_ns() < end_ns)
@@ -33,15 +36,36 @@ __attribute__((noinline)) static int go_down(int depth)
 	return go_down(depth - 1) + room[0];
 }
 
-/* Works a little on each level of the way, so that no stack is the same for long. */
-__attribute__((noinline)) static int go_around(int depth)
+/*
+ * Works a little on each level of the way, through one of two functions with frames of their
+ * own size, so that no stack is the same for long.
+ */
+static int go_around(int depth)
+{
+	static uint64_t dice = 1;
+
+	for (int i = 0; i < 50; i++)
+		sink += sink * 31 + (uint64_t)i;
+	dice = dice * 6364136223846793005u + 1442695040888963407u;
+	if (depth <= 0)
+		return 0;
+	return dice >> 63 ? go_wide(depth - 1) : go_narrow(depth - 1);
+}
+
+__attribute__((noinline)) static int go_wide(int depth)
+{
+	volatile char room[96];
+
+	room[0] = (char)depth;
+	return go_around(depth) + room[0];
+}
+
+__attribute__((noinline)) static int go_narrow(int depth)
 {
 	volatile char room[48];
 
 	room[0] = (char)depth;
-	for (int i = 0; i < 200; i++)
-		sink += sink * 31 + (uint64_t)i;
-	return depth <= 0 ? room[0] : go_around(depth - 1) + room[0];
+	return go_around(depth) + room[0];
 }
 
 /* Its lowest page is touched by nobody, not even by a call. */
