@@ -25,7 +25,7 @@ struct options {
 	const char *events[EVENTS_MAX];
 	int32_t pids[TARGETS_MAX], tids[TARGETS_MAX];
 	bool strict, quiet;
-	uint32_t debuginfod_s; /* 0: nothing is fetched */
+	uint32_t debuginfod_s;	       /* 0: nothing is fetched */
 	double min_coverage, max_lost; /* shares; negative: not asked for */
 	struct arena arena;	       /* holds the events' names */
 };
