@@ -46,6 +46,25 @@ def perf_script_sees_the_same_samples(box):
     check(not different, len(different), different[:3])
 
 
+@test
+def periods_stand_in_the_attr(box):
+    """One clock: no ids, no periods in its records, and perf has the kernel's period all the same;
+    two events: both fields."""
+    program = box.build("shares.c")
+    for chains in ("auto", "fp"):
+        box.record("-F", RATE, "--call-graph", chains, "-e", "cpu-clock", "--", program, "0.2", "80",
+                   "20")
+        periods = {sample.period for sample in box.script(tool="perf")}
+        check(periods == {10 ** 9 // int(RATE)}, chains, periods)
+        attr = box.perf("evlist", "-v", "-i", "perf.data").ok().out
+        check("IDENTIFIER" not in attr and "|PERIOD" not in attr, attr)
+    box.record("-F", RATE, "-e", "cpu-clock,task-clock", "--", program, "0.2", "80", "20")
+    attr = box.perf("evlist", "-v", "-i", "perf.data").ok().out
+    check(attr.count("IDENTIFIER") == 2 and attr.count("|PERIOD") == 2, attr)
+    check({sample.event.split(":")[0] for sample in box.script(tool="perf")} ==
+          {"cpu-clock", "task-clock"}, "events")
+
+
 def same_name(ours, theirs, is_leaf):
     """Two frames agree, or differ for a reason that is understood."""
     addr, name, offset, dso = ours
