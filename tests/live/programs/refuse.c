@@ -1,8 +1,8 @@
 /*
  * usage: refuse ERRNO FILE ARG...
  *
- * Runs FILE under a seccomp filter that answers ERRNO to perf_event_open, as containers do; or to
- * the call that REFUSED names.
+ * Runs FILE under a seccomp filter that answers ERRNO to perf_event_open, as containers do; or
+ * to the call that REFUSED names.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
