@@ -446,13 +446,14 @@ static void show_quality(const struct options *options, const struct recorded *r
 		.colour = term_colour(STDERR_FILENO),
 		.utf8 = term_utf8(),
 	};
+	bool large = recorded->file_bytes >= 1000 * 1000;
 
 	if (options->quiet)
 		return;
 	quality_view_text(&view, stderr);
-	fprintf(stderr, "wick: wrote %s (%.2f MB); see it with: wick report%s%s\n",
-		recorded->path, (double)recorded->file_bytes / 1e6,
-		options->record.output ? " " : "",
+	fprintf(stderr, "wick: wrote %s (%.1f %s); see it with: wick report%s%s\n",
+		recorded->path, (double)recorded->file_bytes / (large ? 1e6 : 1e3),
+		large ? "MB" : "kB", options->record.output ? " " : "",
 		options->record.output ? options->record.output : "");
 }
 

@@ -3,23 +3,14 @@
  * order of time, apply interprets them. The tag that travels through reorder is the event's
  * index.
  */
-#include "session/load.h"
+#include "session/load_internal.h"
 
 #include "abi/perf_abi.h"
 #include "base/cleanup.h"
-#include "perfdata/perfdata.h"
-#include "profile/names.h"
-#include "record/reorder.h"
-#include "session/apply.h"
 #include "session/embed.h"
 #include "session/gather.h"
 #include "session/hints.h"
-#include "session/jit.h"
-#include "session/layouts.h"
-#include "session/stacks.h"
 #include "symbolize/open_regular.h"
-#include "symbolize/symbolize.h"
-#include "target/target.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,114 +22,10 @@
 
 enum { OWN_ROUND = 1024 }; /* records */
 
-struct load {
-	const struct load_options *options;
-	struct loaded *out;
-	struct perfdata_reader *reader;
-	const struct perfdata_info *info;
-	struct layouts layouts;
-	struct reorder *reorder;
-	struct target target;
-	struct apply *apply;
-	struct stacks *stacks;
-	bool own; /* the file is one of ours */
-	uint32_t since_round;
-	uint32_t frames_named; /* so many have been, while samples are streamed */
-	struct symbolizer *symbolizer;
-	struct jit jit;
-	struct strbuf text;  /* for the moment */
-	struct names *names; /* that the file brought along; NULL: none */
-	uint32_t *events;    /* profile event by the file's event index */
-	uint32_t event_count;
-	struct error *err;
-};
-
-static bool fetches(const struct load_options *options)
-{
-	return options->downloads && options->downloads->limit_s;
-}
-
-static bool shows_better(const struct load_options *options)
-{
-	return options->debug_dir || fetches(options);
-}
-
-/*
- * The file's own names come first: they are those of the programs as they were then. Unless the
- * user shows where better ones are.
- */
-static int names_first(struct load *load, uint32_t frame)
-{
-	return load->names && !shows_better(load->options) &&
-			       !names_has_less(load->names, &load->out->profile, frame)
-		       ? names_frame(load->names, &load->out->profile, frame)
-		       : 0;
-}
-
-/* Names that came with the file are whole; less may be wanted. */
-static void names_as_asked(struct load *load, uint32_t frame)
-{
-	struct profile *profile = &load->out->profile;
-	struct frame *it = &profile->frames[frame];
-
-	if (load->options->no_inlines && it->line_count) {
-		it->first_line += it->line_count - 1u;
-		it->line_count = 1;
-		profile->lines[it->first_line].line = 0;
-	}
-	for (uint32_t i = 0; load->options->no_demangle && i < it->line_count; i++) {
-		struct function *function =
-			&profile->functions[profile->lines[it->first_line + i].function];
-
-		if (*profile_text(profile, function->linkage_name))
-			function->name = function->linkage_name;
-	}
-}
-
-static int frame_resolve(struct load *load, uint32_t frame)
-{
-	int rc = names_first(load, frame);
-
-	if (rc >= 0)
-		rc = symbolize_frame(load->symbolizer, &load->out->profile, frame);
-	if (rc >= 0 && load->names)
-		rc = names_frame(load->names, &load->out->profile, frame);
-	names_as_asked(load, frame);
-	return rc < 0 ? rc : 0;
-}
-
-static bool load_is_root(void *ctx, struct profile *profile, uint32_t frame)
-{
-	struct load *load = ctx;
-
-	const struct frame *at = &profile->frames[frame];
-	const char *name = NULL;
-
-	if (names_first(load, frame) < 0)
-		return false;
-	if (load->names && !at->line_count && profile->modules[at->module].kind != MODULE_ANON)
-		name = names_symbol(load->names, profile, frame, &load->text);
-	if (name)
-		return resolve_is_root_name(name);
-	return resolve_is_root(load->symbolizer, profile, frame);
-}
-
-/* Names the frames that are new, for a caller that streams. */
-static int frames_resolve(struct load *load)
-{
-	for (; load->frames_named < load->out->profile.frame_count; load->frames_named++) {
-		int rc = frame_resolve(load, load->frames_named);
-
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
 static int load_on_sample(void *ctx, const struct sample *sample)
 {
 	struct load *load = ctx;
-	int rc = load->options->no_names ? 0 : frames_resolve(load);
+	int rc = load->options->no_names ? 0 : load_resolve_new(load);
 
 	return rc < 0 ? rc
 		      : load->options->on_sample(
@@ -323,27 +210,6 @@ static int load_quality(struct load *load)
 		features->quality_bytes, load->err);
 }
 
-/* Names that cannot be read are done without, and that is said. */
-static int load_names(struct load *load)
-{
-	const struct perfdata_features *features = load->info->features;
-	struct error why = {.text = ""};
-	int rc;
-
-	if (!features || !features->names_bytes || load->names || load->options->no_names)
-		return 0;
-	rc = names_read(features->names, features->names_bytes, &load->names, &why);
-	if (rc == 0) {
-		names_choose(
-			load->names, load->options->no_inlines, load->options->no_demangle);
-		jit_bring(&load->jit, names_codes(load->names));
-	}
-	if (rc == 0 || rc == -ENOMEM)
-		return rc;
-	quality_note(&load->out->profile.quality, why.text);
-	return 0;
-}
-
 /* Our own files say why each chain ended; others may bring stacks to unwind. */
 static int load_stacks(struct load *load, struct apply_options *apply)
 {
@@ -454,47 +320,6 @@ static void quality_from_attr(struct load *load)
 	quality->period = attr->flags & ATTR_FREQ ? 0 : attr->sample_period;
 }
 
-/* Of a file that is not here the recorder knows more: it was stripped, say. */
-static const char *why_then(struct load *load, uint32_t module, const char *why)
-{
-	uint8_t then = names_outcome(load->names, &load->out->profile, module);
-	enum module_outcome now = symbolizer_outcome(load->symbolizer, module);
-
-	if (then == now || (now != MODULE_FILE_MISSING && now != MODULE_NO_FILE))
-		return why;
-	return then && then < MODULE_OUTCOMES ? module_outcome_text((enum module_outcome)then)
-					      : why;
-}
-
-static void notes_from_recorder(struct load *load)
-{
-	struct loaded *out = load->out;
-
-	for (uint32_t i = 0; i < out->note_count; i++) {
-		uint32_t module = out->notes[i].module;
-
-		if (out->notes[i].why)
-			out->notes[i].why = why_then(load, module, out->notes[i].why);
-	}
-}
-
-/* The same for the table of all modules, and where their lines came from then. */
-static int namings_from_recorder(struct load *load)
-{
-	struct profile *profile = &load->out->profile;
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < load->out->naming_count; i++) {
-		struct module_naming *it = &load->out->namings[i];
-
-		it->why = why_then(load, it->module, it->why);
-		if (!it->debug_file)
-			rc = names_debug_file(
-				load->names, profile, it->module, &it->debug_file);
-	}
-	return rc;
-}
-
 /* What the file brought along, then what is missing. Code that is damaged is done without. */
 static int load_excerpts(struct load *load)
 {
@@ -523,51 +348,6 @@ static int load_excerpts(struct load *load)
 	return rc < 0 ? rc : gather_code(&gather, &load->out->excerpts);
 }
 
-/* Where the file's names are less than there was, and the programs are not here either. */
-static void note_less(struct load *load)
-{
-	struct profile *profile = &load->out->profile;
-	uint32_t less = 0;
-	char text[192];
-
-	for (uint32_t i = 0; i < profile->frame_count; i++) {
-		const struct frame *frame = &profile->frames[i];
-
-		less += frame->line_count == 1 && !profile->lines[frame->first_line].line &&
-			!symbolizer_debug_file(load->symbolizer, frame->module)[0] &&
-			names_has_less(load->names, profile, i);
-	}
-	if (!less)
-		return;
-	snprintf(text, sizeof(text),
-		"inlined functions and lines of %u of %u addresses are not in the file: it was "
-		"written in haste; where it was recorded, wick export -o FILE.data adds them",
-		less, profile->frame_count);
-	quality_note(&profile->quality, text);
-}
-
-/* The file's own names, then what the programs' files say, then what is left of the file's. */
-static int load_resolve(struct load *load)
-{
-	struct profile *profile = &load->out->profile;
-	uint32_t count = profile->frame_count;
-	int rc = 0;
-
-	for (uint32_t i = 0; rc >= 0 && i < count; i++)
-		rc = names_first(load, i);
-	if (rc >= 0)
-		rc = symbolize_all(load->symbolizer, profile, NULL, NULL);
-	for (uint32_t i = 0; rc >= 0 && load->names && i < count; i++)
-		rc = names_frame(load->names, profile, i);
-	if (rc >= 0)
-		rc = resolve_all(load->symbolizer, profile, NULL, NULL);
-	for (uint32_t i = 0; i < count; i++)
-		names_as_asked(load, i);
-	if (rc >= 0 && load->names && !load->options->no_inlines)
-		note_less(load);
-	return rc;
-}
-
 /* Names, the stored half of the quality, and what is known only at the end. */
 static int load_finish(struct load *load)
 {
@@ -580,26 +360,13 @@ static int load_finish(struct load *load)
 		rc = load_quality(load);
 	quality_from_attr(load);
 	load_header(load);
-	if (rc == 0 && fetches(load->options) &&
+	if (rc == 0 && load_fetches(load->options) &&
 		(load->options->no_names || !load->options->on_sample))
 		downloads_run(load->options->downloads, load->symbolizer, &load->out->profile);
 	if (rc < 0 || load->options->no_names || load->options->on_sample)
 		return rc;
 	rc = load_resolve(load);
 	if (rc == 0)
-		rc = resolve_notes(load->symbolizer, &load->out->profile, &load->out->notes);
-	if (rc > 0)
-		load->out->note_count = (uint32_t)rc;
-	if (rc > 0 && load->names)
-		notes_from_recorder(load);
-	if (rc >= 0)
-		rc = resolve_namings(
-			load->symbolizer, &load->out->profile, &load->out->namings);
-	if (rc > 0)
-		load->out->naming_count = (uint32_t)rc;
-	if (rc > 0 && load->names)
-		rc = namings_from_recorder(load);
-	if (rc >= 0)
 		rc = hints_add(&load->out->profile);
 	jit_say(&load->jit, &load->out->profile.quality);
 	if (rc >= 0 && (load->options->code || load->options->copy_to))
@@ -631,7 +398,7 @@ static int load_fetch_first(const struct load_options *options, struct error *er
 	struct loaded loaded;
 	int rc;
 
-	if (!fetches(options) || !options->on_sample || options->no_names)
+	if (!load_fetches(options) || !options->on_sample || options->no_names)
 		return 0;
 	if (!strcmp(options->path, "-"))
 		return error_set(err, -ESPIPE,

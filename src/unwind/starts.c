@@ -33,7 +33,7 @@ static bool executable(const struct elf *elf, uint64_t vaddr)
 static int symbol_read(const struct elf *elf, struct bytes *b, struct starts *starts)
 {
 	uint8_t info, type;
-	uint64_t value;
+	uint64_t value = 0;
 	uint16_t section;
 	int rc;
 

@@ -471,7 +471,7 @@ def the_end_of_a_recording_is_bounded(box):
     check(said and 0 < int(said.group(1)) <= int(said.group(2)), done.err)
     # Here the program is at hand: nothing is missing, and nothing is said.
     whole = box.wick("script").ok().out
-    check("(inlined)" in whole and "haste" not in box.wick("report").ok().out)
+    check("(inlined)" in whole and "--embed-time" not in box.wick("report").ok().out)
     stacks = re.search(r"^.. Stacks .*", box.wick("report").ok().out, re.M).group()
     box.wick("export", "-o", box.path("whole.data")).ok()
     # Elsewhere there are the names of the symbol table, as many complete stacks, and a word.
@@ -479,10 +479,10 @@ def the_end_of_a_recording_is_bounded(box):
     script, report = box.wick("script").ok().out, box.wick("report").ok().out
     check(" main+0x" in script and "inlines.cpp" not in
           box.wick("report", "--sort", "srcline").ok().out, "symbols")
-    check("written in haste" in report, report)
+    check("--embed-time" in report, report)
     check(stacks in report, "stacks end as they did", stacks)
     check(box.wick("script", "-i", "whole.data").ok().out == whole, "export adds the rest")
-    check("haste" not in box.wick("report", "-i", "whole.data").ok().out)
+    check("--embed-time" not in box.wick("report", "-i", "whole.data").ok().out)
 
 
 main()

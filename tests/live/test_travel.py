@@ -81,6 +81,21 @@ def a_program_without_build_id_too(box):
 
 
 @test
+def functions_of_a_stripped_program_are_told_apart(box):
+    path, command = run_copy(box)
+    box.run("strip", path).ok()
+    box.record("--", *command)
+    shown = lambda: box.wick("report", "--limit", "0").ok().out  # noqa: E731
+    before = shown()
+    check("inner_work" not in before, before)
+    name = r"\[%s\+0x[0-9a-f]+\]" % re.escape(os.path.basename(path))
+    check(len(set(re.findall(name, before))) >= 3, before)
+    check("stripped" in before and "--embed-time" not in before, before)
+    os.remove(path)
+    check(set(re.findall(name, shown())) == set(re.findall(name, before)), shown())
+
+
+@test
 def no_embed_leaves_them_out(box):
     path, command = run_copy(box)
     box.record("--no-embed", "--", *command)
