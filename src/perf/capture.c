@@ -174,18 +174,31 @@ int capture_new(
 	return 0;
 }
 
-void capture_free(struct capture *capture)
+/* Nothing is opened any more, nor mapped. */
+static void fds_close(struct capture *capture)
 {
-	if (!capture)
-		return;
 	for (uint32_t r = 0; r < capture->ring_count; r++)
-		perf_ringbuf_close(capture->rings[r].ringbuf); /* NULL is fine */
-	free(capture->rings);
+		perf_ringbuf_close(capture->rings[r].ringbuf);
+	capture->ring_count = 0;
 	for (uint32_t i = 0; capture->events && i < capture->event_count; i++) {
 		struct event_fds *event = &capture->events[i];
 
 		for (uint32_t f = 0; f < event->count; f++)
 			perf_close(event->fds[f].fd);
+		event->count = 0;
+	}
+	capture->fd_count = 0;
+}
+
+void capture_free(struct capture *capture)
+{
+	if (!capture)
+		return;
+	fds_close(capture);
+	free(capture->rings);
+	for (uint32_t i = 0; capture->events && i < capture->event_count; i++) {
+		struct event_fds *event = &capture->events[i];
+
 		free(event->fds);
 		free(event->ids);
 		free(event->cpus);
@@ -285,34 +298,22 @@ static int capture_negotiate(struct capture *capture, struct error *err)
 	return 0;
 }
 
-/* Maps all rings anew with half the pages. Nothing is redirected into them yet. */
-static int rings_halve(struct capture *capture)
-{
-	capture->pages /= 2;
-	for (uint32_t r = 0; r < capture->ring_count; r++) {
-		perf_ringbuf_close(capture->rings[r].ringbuf);
-		capture->rings[r].ringbuf = NULL;
-	}
-	for (uint32_t r = 0; r < capture->ring_count; r++) {
-		int rc = perf_ringbuf_open(
-			capture->rings[r].fd, capture->pages, &capture->rings[r].ringbuf);
+enum { ATTACH_AGAIN = 1 };
 
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-/* The limit counts all rings of a user together, so a later one may be the first that fails. */
+/*
+ * The limit counts all rings of a user together, so a later one may be the first that fails.
+ * ATTACH_AGAIN: half the pages may fit. What was opened has the watermark of the larger ring,
+ * at which a smaller one would never wake its reader, so everything is opened anew; that is
+ * possible as long as nothing was redirected into a ring.
+ */
 static int ring_map(
 	struct capture *capture, int fd, struct perf_ringbuf **ret_ringbuf, struct error *err)
 {
 	int rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
 
-	while ((rc == -EPERM || rc == -ENOMEM) && capture->pages > 1 && !capture->redirected) {
-		rc = rings_halve(capture);
-		if (rc == 0)
-			rc = perf_ringbuf_open(fd, capture->pages, ret_ringbuf);
+	if ((rc == -EPERM || rc == -ENOMEM) && capture->pages > 1 && !capture->redirected) {
+		capture->pages /= 2;
+		return ATTACH_AGAIN;
 	}
 	if (rc < 0)
 		return error_set(err, rc,
@@ -346,7 +347,7 @@ static int ring_join(
 	if (rc < 0)
 		return error_set(err, rc, "more than %d CPUs", RINGS_LIMIT);
 	rc = ring_map(capture, fd, &ring.ringbuf, err);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	*ret_ring = capture->ring_count;
 	capture->rings[capture->ring_count++] = ring;
@@ -402,7 +403,7 @@ static int event_open(struct capture *capture, struct event_fds *event,
 	if (fd < 0)
 		return fd == -ESRCH ? fd : spec_explain(&event->event.spec, fd, err);
 	rc = ring_join(capture, cpu, fd, &kept.ring, err);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	kept.fd = fd;
 	rc = fd_keep(event, &kept);
@@ -438,6 +439,10 @@ static int attach_everywhere(
 
 	if (rc == 0)
 		rc = attach_events(capture, capture->event_count, to, false, err);
+	while (rc == ATTACH_AGAIN) {
+		fds_close(capture);
+		rc = attach_events(capture, capture->event_count, to, false, err);
+	}
 	/* The twins last: they are led into rings that have their size by now. */
 	if (rc == 0 && capture->grown_stack_bytes)
 		rc = attach_events(capture, capture->sampling_count, to, true, err);

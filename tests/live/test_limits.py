@@ -21,6 +21,17 @@ def an_ordinary_user_sees_the_user_part(box):
 
 
 @test
+def a_smaller_buffer_wakes_its_reader_in_time(box):
+    need_paranoid(2, 2)
+    lost = []
+    for _ in range(6):
+        done = user_record(box, "-F", "2000", "--", box.build("shares.c"), "0.5", "80", "20")
+        check(done.status == 0, done.err)
+        lost.append(lost_of(box.report()["quality"]))
+    check(sum(lost) < 0.05 * 6 * 1000, lost)
+
+
+@test
 def hidden_kernel_time_is_said(box):
     need_paranoid(2, 2)
     done = user_record(box, "-F", "2000", "--", box.build("syscalls.c"), "500")
