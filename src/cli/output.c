@@ -22,7 +22,7 @@ int output_check(const char *path, const char *const *inputs, uint32_t count)
 	cleanup_free char *old = NULL;
 
 	if (asprintf(&old, "%s.old", path) < 0)
-		return cli_fail("out of memory");
+		return cli_fail("%s: out of memory", path);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!inputs[i] || !strcmp(inputs[i], "-"))
 			continue;
@@ -48,7 +48,7 @@ int output_open(
 	if (status)
 		return status;
 	if (asprintf(&old, "%s.old", path) < 0)
-		return cli_fail("out of memory");
+		return cli_fail("%s: out of memory", path);
 	/* Where it cannot be kept it is written over, as a shell would. */
 	if (keep && lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
 		(void)rename(path, old);

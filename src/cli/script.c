@@ -73,7 +73,9 @@ static int script_main(int argc, char **argv)
 	script.srcline = options.srcline;
 	script.full_paths = options.full_paths;
 	status = input_load(input, &load, &loaded);
-	script_done(&script);
+	rc = script_done(&script);
+	if (!status && rc == -ENOMEM)
+		status = cli_fail("%s: out of memory while printing the samples", input->path);
 	if (!status)
 		status = cli_finish_stdout();
 	if (!status && loaded.profile.quality.truncated_at != QUALITY_UNKNOWN)

@@ -185,10 +185,10 @@ static int serve(const struct recordings *recordings, struct options *options)
 	int rc;
 
 	if (!out)
-		return cli_fail("out of memory");
+		return cli_fail("out of memory while making the page");
 	rc = page_write(recordings->at, recordings->count, out, &err);
 	if (fclose(out) != 0 && rc == 0)
-		return cli_fail("out of memory");
+		return cli_fail("out of memory while making the page");
 	if (rc == 0)
 		rc = serve_page(page, len, options->port, served, options, &err);
 	return rc < 0 ? cli_fail("%s", err.text[0] ? err.text : strerror(-rc)) : 0;
@@ -225,7 +225,7 @@ static int view_main(int argc, char **argv)
 
 		rc = asprintf(&made, "%s.html", strcmp(from, "-") ? from : "wick-view");
 		if (rc < 0)
-			return cli_fail("out of memory");
+			return cli_fail("out of memory while making the page");
 		options.output = made;
 	}
 	status = write_page(&recordings, options.output, made != NULL);
