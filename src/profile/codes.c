@@ -1,8 +1,8 @@
 /*
  * How: sorted by process, address and time. Functions that overlap have replaced one another in
  * time, so a look-up walks back from the last function that starts at or below the address
- * until one lived at that moment, or none can reach so far. WALK_MOST bounds what a made-up
- * table costs.
+ * until one lived at that moment, or none can reach so far. WALK_MOST functions are looked at
+ * in one walk, however many of them fit: that bounds what a made-up table costs.
  */
 #include "base/array.h"
 #include "profile/names.h"
@@ -84,35 +84,34 @@ static uint32_t first_behind(struct codes *codes, int32_t pid, uint64_t addr)
 	return low;
 }
 
-struct code *codes_each(struct codes *codes, int32_t pid, uint64_t addr, uint32_t *at)
+struct code *codes_each(
+	struct codes *codes, int32_t pid, uint64_t addr, struct codes_walk *walk)
 {
-	uint32_t low = *at ? *at - 1 : first_behind(codes, pid, addr);
+	uint32_t low = walk->next ? walk->next - 1 : first_behind(codes, pid, addr);
 
-	for (uint32_t steps = 0; low-- > 0 && steps < WALK_MOST; steps++) {
+	while (low-- > 0 && walk->steps++ < WALK_MOST) {
 		struct code *code = &codes->at[low];
 
 		if (code->pid != pid || addr - code->addr >= codes->max_size)
 			break;
 		if (addr - code->addr < code->size) {
-			*at = low + 1;
+			walk->next = low + 1;
 			return code;
 		}
 	}
-	*at = 1;
+	walk->next = 1;
 	return NULL;
 }
 
 struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns)
 {
+	struct codes_walk walk = {0};
 	struct code *code;
-	uint32_t at = 0;
 
-	for (uint32_t steps = 0; steps < WALK_MOST; steps++) {
-		code = codes_each(codes, pid, addr, &at);
-		if (!code || (time_ns >= code->start_ns && time_ns < code->end_ns))
-			return code;
-	}
-	return NULL;
+	while ((code = codes_each(codes, pid, addr, &walk)))
+		if (time_ns >= code->start_ns && time_ns < code->end_ns)
+			break;
+	return code;
 }
 
 const struct code_row *codes_row(

@@ -48,14 +48,19 @@ struct codes {
 
 enum { CODES_LIMIT = 16 << 20 };
 
+struct codes_walk {
+	uint32_t next, steps; /* of all calls */
+};
+
 void codes_done(struct codes *codes);
 /* Adds a function, and then the rows of the one that was added last. 0, -ENOMEM, -ENOSPC. */
 int codes_add(struct codes *codes, const struct code *code);
 int codes_add_row(struct codes *codes, const struct code_row *row);
 /* The function that lay at `addr` of a process at that time, or NULL. May move the table. */
 struct code *codes_find(struct codes *codes, int32_t pid, uint64_t addr, uint64_t time_ns);
-/* The next function that lay at `addr` at any time, or NULL; *at is 0 to begin with. */
-struct code *codes_each(struct codes *codes, int32_t pid, uint64_t addr, uint32_t *at);
+/* The next function that lay at `addr` at any time, or NULL; a walk begins zeroed. */
+struct code *codes_each(
+	struct codes *codes, int32_t pid, uint64_t addr, struct codes_walk *walk);
 /* The row at an offset into a function, or NULL. */
 const struct code_row *codes_row(
 	const struct codes *codes, const struct code *code, uint64_t offset);

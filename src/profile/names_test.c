@@ -381,6 +381,34 @@ static void codes_are_known_by_time(void **state)
 	strbuf_done(&bytes);
 }
 
+/* A file may say that millions of functions lay at one place: one walk ends all the same. */
+static void a_walk_over_codes_is_bounded(void **state)
+{
+	enum { MANY = 3 * 4096 };
+	struct codes codes = {.count = 0};
+	struct codes_walk walk = {0};
+	uint32_t found = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < MANY; i++) {
+		struct code code = {.pid = 9,
+			.addr = 0x1000,
+			.size = 16,
+			.start_ns = i + 1,
+			.end_ns = i + 2,
+			.key = 16 * i};
+
+		assert_int_equal(codes_add(&codes, &code), 0);
+	}
+	assert_ptr_equal(codes_find(&codes, 9, 0x1008, MANY), &codes.at[MANY - 1]);
+	assert_null(codes_find(&codes, 9, 0x1008, 1)); /* too far back */
+	while (codes_each(&codes, 9, 0x1008, &walk))
+		found++;
+	assert_int_equal(found, 4096);
+	assert_null(codes_each(&codes, 9, 0x1008, &walk));
+	codes_done(&codes);
+}
+
 static int read_copy(const struct strbuf *bytes, size_t len, size_t flip, uint8_t bits)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -470,6 +498,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(files_of_before_are_read),
 	cmocka_unit_test(others_get_no_names),
 	cmocka_unit_test(codes_are_known_by_time),
+	cmocka_unit_test(a_walk_over_codes_is_bounded),
 	cmocka_unit_test(damage_is_refused),
 	cmocka_unit_test(empty_profile_is_fine),
 	cmocka_unit_test(frames_are_small),

@@ -61,11 +61,11 @@ static void count_codes(const struct gather *gather, uint32_t frame, struct choi
 	const struct frame *at = &gather->profile->frames[frame];
 	const struct module *module = &gather->profile->modules[at->module];
 	const struct code *code;
-	uint32_t next = 0;
+	struct codes_walk walk = {0};
 
 	if (!gather->codes || module->kind != MODULE_ANON)
 		return;
-	while ((code = codes_each(gather->codes, module->pid, at->addr, &next)))
+	while ((code = codes_each(gather->codes, module->pid, at->addr, &walk)))
 		of_codes[code - gather->codes->at].samples += gather->self->of[frame];
 }
 
