@@ -24,9 +24,10 @@
 
 enum {
 	BUCKET = 1024,
-	SIZE_MAX_CODE = 16 << 20, /* of one function */
-	DATA_MAX = 16 << 20,	  /* of one record */
-	WALK_MOST = 4096,	  /* functions that lay at one place */
+	SIZE_MAX_CODE = 16 << 20,  /* of one function */
+	DATA_MAX = 1 << 20,	   /* of one record */
+	RECORDS_AT_ONCE = 1 << 16, /* read in one call */
+	WALK_MOST = 4096,	   /* functions that lay at one place */
 	SLOTS = 64,
 	HEAD_MAX = 64, /* the fixed part of the longest record */
 	HDR_MAX = 16,  /* what is read of an .eh_frame_hdr */
@@ -384,8 +385,10 @@ int jitcfi_update(struct jitcfi *jitcfi)
 	end = (uint64_t)st.st_size;
 	if (!j->has_header)
 		read_header(j, end);
-	while (rc == 0 && j->has_header && !j->ended && j->at <= end &&
-		end - j->at >= JITDUMP_PREFIX_SIZE) {
+	for (uint32_t records = 0;
+		records < RECORDS_AT_ONCE && rc == 0 && j->has_header && !j->ended &&
+		j->at <= end && end - j->at >= JITDUMP_PREFIX_SIZE;
+		records++) {
 		size_t len = end - j->at < HEAD_MAX ? (size_t)(end - j->at) : HEAD_MAX;
 		uint32_t bytes;
 

@@ -25,7 +25,10 @@ struct jitcfi;
 int jitcfi_new(int fd, struct jitcfi **ret_jitcfi);
 void jitcfi_free(struct jitcfi *jitcfi); /* NULL is fine */
 
-/* Reads what was appended meanwhile; a record that is not whole yet waits. 0 or -ENOMEM. */
+/*
+ * Reads what was appended meanwhile; a record that is not whole yet waits. So many records a
+ * call that a recorder can afford it between two samples; the next call goes on. 0 or -ENOMEM.
+ */
 int jitcfi_update(struct jitcfi *jitcfi);
 
 /* EM_* of the code; 0: not known, or no dump. */

@@ -291,6 +291,38 @@ static void a_dump_grows_under_our_eyes(void **state)
 	close(fd);
 }
 
+/* A recorder that meets a large dump has its rings to empty: it reads it piece by piece. */
+static void a_large_dump_is_read_in_pieces(void **state)
+{
+	enum { RECORDS = 1 << 16 };
+	struct jitcfi *jitcfi;
+	struct made made;
+	int fd;
+
+	(void)state;
+	begin(&made, false, 1);
+	fd = file_make(&made, made.len);
+	made.len = 0;
+	for (int i = 0; i < 256; i++) {
+		record(&made, 2, 5);
+		done(&made);
+	}
+	for (int i = 0; i < RECORDS / 256; i++)
+		assert_int_equal(fd_write_all(fd, made.bytes, made.len), 0);
+	made.len = 0;
+	unwinding(&made, HDR_LAST, 0x1000, 0x40, 16);
+	load(&made, 10, 0x1000, 0x40, 1);
+	assert_int_equal(fd_write_all(fd, made.bytes, made.len), 0);
+	assert_int_equal(jitcfi_new(fd, &jitcfi), 0);
+	assert_int_equal(jitcfi_update(jitcfi), 0);
+	assert_int_equal(jitcfi_count(jitcfi), 0);
+	assert_int_equal(jitcfi_update(jitcfi), 0);
+	assert_int_equal(jitcfi_count(jitcfi), 1);
+	assert_int_equal(cfa_at(jitcfi, 0x1004, 10), 16);
+	jitcfi_free(jitcfi);
+	close(fd);
+}
+
 /* Nonsense of every kind ends, and harms nobody. */
 static void nonsense_is_bounded(void **state)
 {
@@ -327,6 +359,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(addresses_are_used_again),
 	cmocka_unit_test(one_record_describes_several),
 	cmocka_unit_test(a_dump_grows_under_our_eyes),
+	cmocka_unit_test(a_large_dump_is_read_in_pieces),
 	cmocka_unit_test(nonsense_is_bounded),
 };
 UNIT_TESTS("jitcfi", tests)
