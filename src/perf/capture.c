@@ -294,6 +294,10 @@ static int capture_negotiate(struct capture *capture, struct error *err)
 	rc = wick_layout_init(&capture->layout, &capture->events[0].attr);
 	if (rc < 0)
 		return error_set(err, rc, "the event's record layout is not understood");
+	/* A side-band event may be the one that asks for them. */
+	for (uint32_t i = 0; i < capture->event_count; i++)
+		if (capture->events[i].attr.flags & ATTR_BUILD_ID)
+			capture->layout.build_ids = true;
 	capture->negotiated = true;
 	return 0;
 }
@@ -498,17 +502,17 @@ int capture_disable(struct capture *capture)
 /* Both sample for a moment, so that the side-band has no gap. */
 int capture_grow(struct capture *capture)
 {
-	int rc = 0;
+	int rc;
 
 	if (!capture->grown_stack_bytes || capture->grown)
 		return -ENOENT;
+	rc = capture->enabled ? capture_ioctl(capture, PERF_EVENT_IOC_ENABLE, true) : 0;
+	if (rc < 0) { /* never both */
+		capture_ioctl(capture, PERF_EVENT_IOC_DISABLE, true);
+		return rc;
+	}
 	capture->grown = true;
-	if (!capture->enabled)
-		return 0;
-	rc = capture_ioctl(capture, PERF_EVENT_IOC_ENABLE, true);
-	if (rc == 0)
-		rc = capture_ioctl(capture, PERF_EVENT_IOC_DISABLE, false);
-	return rc;
+	return capture->enabled ? capture_ioctl(capture, PERF_EVENT_IOC_DISABLE, false) : 0;
 }
 
 uint32_t capture_event_count(const struct capture *capture)

@@ -106,8 +106,9 @@ void recorder_say_forbidden(struct recorder *r)
 		stacks_stats(r->stacks, &stats);
 	if (stats.late_forbidden && !r->targets.late_refused)
 		recorder_note(r,
-			"process %d may not be read (it made itself not dumpable, or is "
-			"another user's): %llu stacks ended with what was copied; "
+			"process %d may not be read (it made itself not dumpable, is another "
+			"user's, or kernel.yama.ptrace_scope is 1 and its parent has ended): "
+			"%llu stacks ended with what was copied; "
 			"--stack-bytes %d copies the most, root may read on",
 			stats.forbidden_by, (unsigned long long)stats.late_forbidden,
 			COPY_LARGE);

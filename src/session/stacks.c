@@ -376,16 +376,21 @@ static uint32_t pointers_part(
 static enum stack_stop unwind_fully(
 	struct stacks *stacks, struct unwind_input *input, struct unwind_result *result)
 {
+	bool deep;
+
 	unwind_run(stacks->unwinder, input, result);
-	if (result->stop == STOP_COPY_EXHAUSTED && !stacks->no_late)
+	deep = result->stop == STOP_COPY_EXHAUSTED;
+	if (deep && !stacks->no_late)
 		unwind_late(stacks, input, result);
 	else if ((result->stop == STOP_SWITCHED || result->stop == STOP_UNREADABLE) &&
 		 !stacks->no_late)
 		unwind_elsewhere(stacks, input, result);
 	stacks->stats.fully++;
-	if (result->stop == STOP_COPY_EXHAUSTED) {
+	if (deep && result->stop == STOP_COPY_EXHAUSTED) {
 		stacks->stats.ran_out++;
 		count_forbidden(stacks);
+	} else if (result->stop == STOP_COPY_EXHAUSTED) {
+		result->stop = STOP_UNREADABLE; /* another stack, which had changed */
 	}
 	return result->stop == STOP_ROOT && result->late ? STOP_LATE : result->stop;
 }
@@ -398,7 +403,9 @@ static enum stack_stop unwind_shortly(
 		input->depth_limit = SHORT_DEPTH;
 	unwind_run(stacks->unwinder, input, result);
 	if (result->stop == STOP_DEPTH ||
-		(result->stop == STOP_COPY_EXHAUSTED && !stacks->no_late))
+		(!stacks->no_late &&
+			(result->stop == STOP_COPY_EXHAUSTED || result->stop == STOP_SWITCHED ||
+				result->stop == STOP_UNREADABLE)))
 		return STOP_BEHIND;
 	return result->stop;
 }

@@ -93,9 +93,10 @@ enum effort strain_update(
 {
 	bool again = loses_again(strain, lost, now_ns), behind;
 
+	/* No time has passed then: whatever came in would have come infinitely fast. */
 	if (pressure->begins)
 		strain->round_ns = now_ns;
-	behind = falls_behind(strain, pressure, now_ns);
+	behind = !pressure->begins && falls_behind(strain, pressure, now_ns);
 	if (behind && pressure->waiting >= NEARLY && strain->effort != EFFORT_POINTERS)
 		go_down(strain, EFFORT_POINTERS, now_ns);
 	else if (behind && strain->effort != EFFORT_POINTERS)

@@ -34,6 +34,17 @@ static void a_filling_ring_lowers_the_effort(void **state)
 	assert_int_equal(strain_lowered_ns(&strain, 1090 * MS), 50 * MS);
 }
 
+static void what_comes_while_a_round_begins_tells_nothing(void **state)
+{
+	static const struct pressure quarter = {300, 3, 0, true};
+	struct strain strain = {0};
+
+	(void)state;
+	for (unsigned i = 1; i < 100; i++)
+		assert_int_equal(
+			strain_update(&strain, &quarter, 0, i * 1000 * MS), EFFORT_FULL);
+}
+
 static void a_ring_that_fills_slowly_may_wait(void **state)
 {
 	struct strain strain = {0};
@@ -248,6 +259,7 @@ static void a_reader_that_keeps_up_keeps_its_effort(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_filling_ring_lowers_the_effort),
+	cmocka_unit_test(what_comes_while_a_round_begins_tells_nothing),
 	cmocka_unit_test(a_ring_that_fills_slowly_may_wait),
 	cmocka_unit_test(a_full_ring_is_judged_by_the_reading),
 	cmocka_unit_test(a_ring_that_is_nearly_full_takes_two_steps),

@@ -97,7 +97,10 @@ void rule_of_go(const struct arch *arch, const struct go_function *function, boo
 		ret_rule->kind = RULE_ROOT;
 		return;
 	case GO_LEFT:
-		ret_rule->kind = exact ? RULE_JUMPING : RULE_ROOT;
+		if (!exact)
+			ret_rule->kind = RULE_ROOT;
+		else if (ret_rule->kind != RULE_BAD)
+			ret_rule->kind = RULE_JUMPING;
 		return;
 	default:
 		break;

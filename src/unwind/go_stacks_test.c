@@ -5,6 +5,8 @@
 #include "object/gopclntab.h"
 #include "tests/unit_test.h"
 #include "tests/unwind_elf.h"
+#include "unwind/arch/arch.h"
+#include "unwind/rules.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -415,7 +417,24 @@ static void cut_tables(void **state)
 	assert_true(known > 0 && unknown > 0);
 }
 
+static void a_frame_that_cannot_be_stays_bad(void **state)
+{
+	static const enum go_special all[] = {GO_ORDINARY, GO_SWITCH, GO_GROW, GO_LEFT};
+	const struct arch *archs[] = {&arch_x86_64, &arch_aarch64};
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		struct go_function function = {
+			.sp_delta = 4, .flags = GO_SP_WRITE, .special = all[i / 2]};
+		struct rule rule;
+
+		rule_of_go(archs[i % 2], &function, true, &rule);
+		assert_int_equal(rule.kind, RULE_BAD);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(a_frame_that_cannot_be_stays_bad),
 	cmocka_unit_test(cut_tables),
 	cmocka_unit_test(functions_are_known_by_name),
 	cmocka_unit_test(systemstack_leads_to_the_goroutine),

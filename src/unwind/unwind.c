@@ -241,7 +241,8 @@ static int step(struct walk *walk, const struct rule *rule, unsigned *ret_how)
 	case RULE_BAD:
 		return STOP_BAD_CFI;
 	default:
-		if ((rule->flags & RULE_NO_RETURN) && !walk->regs[walk->arch->fp])
+		if ((rule->flags & RULE_NO_RETURN) && reg_known(walk, walk->arch->fp) &&
+			!walk->regs[walk->arch->fp])
 			return STOP_ROOT;
 		return step_without_cfi(walk, ret_how);
 	}
@@ -265,10 +266,32 @@ static void emit(struct walk *walk, const struct rule *rule, unsigned how)
  */
 static bool late_caller_fits(struct walk *walk, uint64_t callee, bool exact)
 {
+	const struct rule *caller;
+
 	if (!walk->pc || walk->exact) /* the end; an interrupted frame calls nobody */
 		return true;
-	return lookup_rule(walk, walk->pc, false)->kind == RULE_ROOT ||
+	caller = lookup_rule(walk, walk->pc, false);
+	/* What a signal's handler returns to has not called it. */
+	return caller->kind == RULE_ROOT || (caller->flags & RULE_STARTS) ||
 	       lookup_links(walk, callee, exact, walk->pc);
+}
+
+/*
+ * Memory that was given back and taken again is full of zeros: a return address of 0 in a frame
+ * of zeros, from `low` on, is none. Other frames of that kind are where a coroutine began.
+ */
+static bool frame_is_zero(struct walk *walk, uint64_t low)
+{
+	enum { LOOK_AT = 16 * 8 };
+	uint64_t end = walk->regs[walk->arch->sp] - 8, value;
+
+	if (end <= low)
+		return false;
+	low = end - low > LOOK_AT ? end - LOOK_AT : low;
+	for (uint64_t at = low; at < end; at += 8)
+		if (walk_u64(walk, at, &value) < 0 || value)
+			return false;
+	return true;
 }
 
 /* Only what the copy told stays. */
@@ -293,7 +316,7 @@ static enum stack_stop climb(struct walk *walk)
 	for (;;) {
 		const struct rule *rule = lookup_rule(walk, walk->pc, walk->exact);
 		bool exact = walk->exact;
-		uint64_t callee = walk->pc;
+		uint64_t callee = walk->pc, low = walk->regs[walk->arch->sp];
 		int rc;
 
 		/* Nobody returns to where no code is. */
@@ -311,9 +334,10 @@ static enum stack_stop climb(struct walk *walk)
 			return (enum stack_stop)rc;
 		if (walk->late == LATE_GOOD && !late_caller_fits(walk, callee, exact))
 			return late_is_torn(walk);
-		/* Memory that was given back and taken again is full of zeros. */
 		if (!walk->pc)
-			return walk->late == LATE_GOOD ? late_is_torn(walk) : STOP_ROOT;
+			return walk->late == LATE_GOOD && frame_is_zero(walk, low)
+				       ? late_is_torn(walk)
+				       : STOP_ROOT;
 	}
 }
 
