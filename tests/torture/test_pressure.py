@@ -20,7 +20,9 @@ def check_books(name, quality, samples, period_ns):
     check(quality["lost"] <= quality["lost_read"],
           "%s: the records tell of %d lost samples, the event of %d" % (
               name, quality["lost"], quality["lost_read"]))
-    check(quality["throttled"] or abs((samples + lost) / due - 1) < 0.03,
+    # A timer of 100 us that comes late on a busy machine skips what was due meanwhile.
+    slack = 0.03 if period_ns >= 500000 else 0.12
+    check(quality["throttled"] or abs((samples + lost) / due - 1) < slack,
           "%s: %d samples and %d lost, %.0f were due" % (name, samples, lost, due))
     say("%s: %d samples, %d lost as the kernel counts (%d told in the records), %.0f due" % (
         name, samples, lost, quality["lost"], due))
