@@ -10,7 +10,7 @@ from wicktest import (WICK, Skip, check, functions_of, is_root, lost_of, main, p
                       truth_of)
 
 
-def check_books(name, quality, samples, period_ns):
+def check_books(name, quality, samples, period_ns, slack=0.03):
     """Every sample that was due was kept, or counted as lost: the event's own count is the truth."""
     lost = lost_of(quality)
     due = quality["event_count"] / period_ns
@@ -20,8 +20,6 @@ def check_books(name, quality, samples, period_ns):
     check(quality["lost"] <= quality["lost_read"],
           "%s: the records tell of %d lost samples, the event of %d" % (
               name, quality["lost"], quality["lost_read"]))
-    # A timer of 100 us that comes late on a busy machine skips what was due meanwhile.
-    slack = 0.03 if period_ns >= 500000 else 0.12
     check(quality["throttled"] or abs((samples + lost) / due - 1) < slack,
           "%s: %d samples and %d lost, %.0f were due" % (name, samples, lost, due))
     say("%s: %d samples, %d lost as the kernel counts (%d told in the records), %.0f due" % (
@@ -52,7 +50,9 @@ def many_threads_on_few_cpus(box):
     for hz in (997, 10000):
         done = box.record("-F", hz, "--", program(box, "busy"), "1", "64")
         quality = box.report()["quality"]
-        check_books("64 threads at %d Hz" % hz, quality, len(box.script()), 1e9 / hz)
+        # A timer of 100 us that comes late on a busy machine skips what was due meanwhile.
+        check_books("64 threads at %d Hz" % hz, quality, len(box.script()), 1e9 / hz,
+                    0.03 if hz < 2000 else 0.12)
         if lost_of(quality):
             check("lost" in done.err.lower() and "none lost" not in done.err, done.err)
         check(quality["coverage"] > 0.9 or lost_of(quality), quality)
