@@ -153,8 +153,10 @@ static void put_file_head(struct shown *s, uint32_t file)
 	const char *path = profile_text(s->view->profile, file);
 	const struct source_file *source = source_file_get(s->view->sources, file, path);
 
-	fprintf(s->out, "\n%7s %9s  %4s  %s%s\n", "Self", "Samples", "Line", safe(s, path),
-		source && source->count ? "" : "  (not found here)");
+	fprintf(s->out, "\n%7s %9s  %4s  %s", "Self", "Samples", "Line", safe(s, path));
+	if (source && source->why)
+		fprintf(s->out, "  (%s)", source->why);
+	fputc('\n', s->out);
 }
 
 static void put_lines(struct shown *s)
