@@ -192,10 +192,10 @@ static int go_add(const struct elf *elf, struct symtab_builder *builder)
 	for (uint64_t i = 0; r != -ENOMEM && total < GO_NAMES_MAX &&
 			     gopclntab_at(go, i, &start, &end, &name);
 		i++) {
-		size_t len = name && end > start ? strlen(name) : 0;
+		size_t len = name ? strlen(name) : GO_NAME_MAX; /* so much was searched */
 
 		total += len;
-		if (len)
+		if (name && len && end > start)
 			r = symtab_add(builder,
 				&(struct symbol_in){.addr = start,
 					.size = end - start,

@@ -1,9 +1,11 @@
 #include "object/elf_symbols.h"
 
 #include "base/fileio.h"
+#include "object/gopclntab.h"
 #include "object/tiny_elf.h"
 #include "tests/run_tool.h"
 #include "tests/unit_test.h"
+#include "tests/unwind_elf.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -366,6 +368,62 @@ static void symbols_of_every_class_and_byte_order(void **state)
 	}
 }
 
+enum { GO_HEADER = 72, GO_RECORD = 44, GO_CODE = 16 };
+
+static void go_put(uint8_t *bytes, size_t at, uint64_t value, size_t width)
+{
+	memcpy(bytes + at, &value, width);
+}
+
+/* header | "last" and a text without an end | index | a nameless function's record, last's */
+static struct made_elf go_make(uint64_t nameless)
+{
+	size_t pcln = GO_HEADER + 8 + GO_NAME_MAX, records = (nameless + 1) * 8 + 4;
+	struct made_part parts[] = {
+		{".gopclntab", NULL, pcln + records + 2 * GO_RECORD, 0}, {NULL, NULL, 0, 0}};
+	uint8_t *bytes = calloc(1, parts[0].len);
+	struct made_elf made;
+
+	assert_non_null(bytes);
+	go_put(bytes, 0, 0x08010000fffffff1, 8); /* of Go 1.20, pointers of 8 bytes */
+	go_put(bytes, 8, nameless + 1, 8);
+	go_put(bytes, 24, MADE_BASE, 8);
+	go_put(bytes, 32, GO_HEADER, 8); /* the names */
+	go_put(bytes, 64, pcln, 8);
+	memcpy(bytes + GO_HEADER, "last", 5);
+	memset(bytes + GO_HEADER + 5, 'x', GO_NAME_MAX + 3);
+	for (uint64_t i = 0; i <= nameless + 1; i++)
+		go_put(bytes, pcln + i * 8, i * GO_CODE, 4);
+	for (uint64_t i = 0; i <= nameless; i++)
+		go_put(bytes, pcln + i * 8 + 4, records + (i == nameless ? GO_RECORD : 0), 4);
+	go_put(bytes, pcln + records + 4, 5, 4);
+	parts[0].bytes = bytes;
+	assert_true(made_elf(parts, EM_X86_64, &made));
+	free(bytes);
+	return made;
+}
+
+/* The search for the ends of names costs, whether they are found or not. */
+static void names_of_go_without_an_end_are_bounded(void **state)
+{
+	static const uint64_t nameless[] = {16, (256 << 20) / GO_NAME_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(nameless); i++) {
+		struct made_elf made = go_make(nameless[i]);
+		struct loaded l = {.fd = -1};
+
+		assert_int_equal(elf_open_bytes(made.bytes, made.len, &l.elf, NULL), 0);
+		assert_int_equal(elf_symbols_load(&l.elf, NULL, &l.symbols), 0);
+		assert_true(l.symbols.has_symtab);
+		assert_string_equal(
+			name_at(&l, MADE_BASE + nameless[i] * GO_CODE), i ? "-" : "last");
+		elf_symbols_done(&l.symbols);
+		elf_close(&l.elf);
+		free(made.bytes);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(symbols_of_every_class_and_byte_order),
 	cmocka_unit_test(real_files_agree_with_nm),
@@ -373,5 +431,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_stripped_program_has_a_start),
 	cmocka_unit_test(glibcs_first_functions_are_recognised),
 	cmocka_unit_test(compressed_sections_are_inflated),
+	cmocka_unit_test(names_of_go_without_an_end_are_bounded),
 };
 UNIT_TESTS("elf_symbols", tests)

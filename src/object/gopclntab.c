@@ -27,7 +27,6 @@
 enum {
 	FUNCTIONS_MAX = 1 << 24,
 	STEPS_MAX = 1 << 20, /* of one pcsp sequence */
-	NAME_MAX_BYTES = 16 << 10,
 	RELOCATIONS_MAX = 64 << 20,
 	MODULE_MAX = 1 << 20,
 };
@@ -352,8 +351,8 @@ static const char *name_of(const struct gopclntab *t, const struct function_reco
 {
 	struct bytes b = reader(t, t->names + f->name);
 
-	if (bytes_left(&b) > NAME_MAX_BYTES)
-		b = bytes_of(b.at, NAME_MAX_BYTES);
+	if (bytes_left(&b) > GO_NAME_MAX)
+		b = bytes_of(b.at, GO_NAME_MAX);
 	return bytes_str(&b);
 }
 

@@ -12,6 +12,8 @@
 
 struct gopclntab;
 
+enum { GO_NAME_MAX = 16 << 10 }; /* so far the end of a name is looked for */
+
 /* Bits of go_function.flags, and ids (internal/abi/symtab.go). */
 enum {
 	GO_TOP_FRAME = 1, /* nobody called it, or the kernel */
