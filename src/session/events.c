@@ -76,11 +76,22 @@ static uint64_t asked_hz(const struct quality *quality)
 	return quality->frequency_hz < MAX_HZ ? quality->frequency_hz : MAX_HZ;
 }
 
-/* What is sensible where nobody says: a power of two. */
-static uint32_t default_pages(const struct quality *quality, uint32_t copied, uint32_t cpus)
+/* How many share each CPU's ring, and copy the stack each. */
+static uint64_t sharing(const struct events *events)
 {
-	size_t bytes = copied ? copies_ring_bytes(asked_hz(quality), copied, RING_BYTES_STACKS)
-			      : RING_BYTES;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < events->count; i++)
+		n += !events->specs[i].cpus[0]; /* else it is one kind of core's */
+	return n ? n : 1;
+}
+
+/* What is sensible where nobody says: a power of two. */
+static uint32_t default_pages(const struct events *events, const struct quality *quality,
+	uint32_t copied, uint32_t cpus)
+{
+	uint64_t hz = asked_hz(quality) * sharing(events);
+	size_t bytes = copied ? copies_ring_bytes(hz, copied, RING_BYTES_STACKS) : RING_BYTES;
 
 	while (bytes > 128 << 10 && (uint64_t)bytes * cpus > RINGS_BYTES_MOST)
 		bytes /= 2;
@@ -108,7 +119,7 @@ int events_capture(const struct events *events, const struct record_options *opt
 	if (!wanted || !numbers)
 		return error_set(err, -ENOMEM, "out of memory while preparing the recording");
 	if (!capture.pages)
-		capture.pages = default_pages(quality, how->stack_bytes, cpus->count);
+		capture.pages = default_pages(events, quality, how->stack_bytes, cpus->count);
 	quality->ring_pages_asked = capture.pages;
 	for (uint32_t i = 0; i < events->count; i++) {
 		int *own = numbers + (size_t)i * CPUS_MAX;
