@@ -20,7 +20,7 @@ struct collect_options {
 	uint64_t hz;
 	uint32_t stack_bytes;
 	uint32_t samples_max; /* those behind are counted and thrown away */
-	bool until_full; /* the command ends when there are so many */
+	bool until_full;      /* the command ends when there are so many */
 	bool user_only;
 	/* Replays what came at every look at the rings, while the command runs. NULL: no. */
 	collection_fn live;
@@ -32,8 +32,8 @@ struct collect_options {
 
 struct collection;
 
-/* Runs the command to its end, or until there is enough. 0, or a negative errno: -EACCES and the like where perf events
- * are not allowed. */
+/* Runs the command to its end, or until there is enough. 0, or a negative errno: -EACCES and
+ * the like where perf events are not allowed. */
 int collect(const struct collect_options *options, struct collection **ret_collection);
 void collection_free(struct collection *collection);
 

@@ -177,10 +177,9 @@ bool quality_complete(const struct quality *quality, double *ret_share)
 	}
 	if (owed <= 0)
 		return false;
-	*ret_share =
-		((double)quality->stops[STOP_ROOT] + (double)quality->stops[STOP_LATE] +
-			(double)quality->stops[STOP_SWITCHED]) /
-		owed;
+	*ret_share = ((double)quality->stops[STOP_ROOT] + (double)quality->stops[STOP_LATE] +
+			     (double)quality->stops[STOP_SWITCHED]) /
+		     owed;
 	return true;
 }
 

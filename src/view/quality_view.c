@@ -205,8 +205,7 @@ static void say_behind(struct quality_lines *lines, const struct quality *q)
 	text = add_line(lines, LEVEL_WARN, "behind");
 	if (!text)
 		return;
-	strbuf_printf(text,
-		"the recorder could not keep up for %s: %s stacks were cut short",
+	strbuf_printf(text, "the recorder could not keep up for %s: %s stacks were cut short",
 		figure_time(q->behind_ns, a), figure_thousands(q->stops[STOP_BEHIND], n));
 	if (known(q->by_pointers) && q->by_pointers)
 		strbuf_printf(text, ", %s of them followed by frame pointers only",

@@ -112,7 +112,8 @@ static void complete_stacks_are_told_by_how(void **state)
 	q.stops[STOP_SWITCHED] = 900;
 	q.stops[STOP_NOT_ROOT] = 100;
 	expect_line(&q, "   Stacks",
-		"99.0 % complete (9.0 % on Go's system stack, without their goroutine); others");
+		"99.0 % complete (9.0 % on Go's system stack, without their goroutine); "
+		"others");
 	q.stops[STOP_ROOT] = 8800;
 	q.stops[STOP_LATE] = 200;
 	expect_line(&q, "   Stacks",
