@@ -11,9 +11,11 @@
 struct options {
 	struct input input;
 	const char *output;
+	bool no_source;
 };
 
 CLI_SET_TEXT(set_output, struct options, output)
+CLI_SET_FLAG(set_no_source, struct options, no_source)
 
 static const struct cli_option export_table[] = {
 	INPUT_FILE_OPTION,
@@ -21,6 +23,8 @@ static const struct cli_option export_table[] = {
 		"what to write; its ending chooses the format: .folded, .svg, .html, or "
 		".data: a copy of the recording that carries its names",
 		set_output},
+	{0, "no-source", NULL, "leave the source lines of hot functions out of a .html page",
+		set_no_source},
 	INPUT_NAME_OPTIONS,
 	{0, NULL, NULL, NULL, NULL},
 };
@@ -74,11 +78,12 @@ static bool is_page(const char *path)
 	return ends_with(path, ".html") || ends_with(path, ".htm");
 }
 
-static int write_page(
-	const struct loaded *loaded, const char *input, FILE *out, struct error *err)
+static int write_page(const struct loaded *loaded, const struct options *options, FILE *out,
+	struct error *err)
 {
-	const char *slash = strrchr(input, '/');
-	const struct page_recording recording = {loaded, slash ? slash + 1 : input, false};
+	const char *input = options->input.path, *slash = strrchr(input, '/');
+	const struct page_recording recording = {
+		loaded, slash ? slash + 1 : input, options->input.sysroot, options->no_source};
 
 	return page_write(&recording, 1, out, err);
 }
@@ -94,7 +99,7 @@ static int export_write(const struct exporter *exporter, const struct loaded *lo
 	if (status)
 		return status;
 	rc = exporter ? exporter->write(&loaded->profile, out, &err)
-		      : write_page(loaded, options->input.path, out, &err);
+		      : write_page(loaded, options, out, &err);
 	if (rc < 0)
 		return cli_fail("%s: %s", path, err.text[0] ? err.text : strerror(-rc));
 	return 0;

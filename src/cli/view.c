@@ -118,8 +118,8 @@ static int load_all(
 		recordings->count++;
 		if (status)
 			return status;
-		recordings->at[i] = (struct page_recording){
-			&recordings->loaded[i], base_name(paths[i]), options->no_source};
+		recordings->at[i] = (struct page_recording){&recordings->loaded[i],
+			base_name(paths[i]), input.sysroot, options->no_source};
 	}
 	return 0;
 }

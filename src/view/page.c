@@ -66,8 +66,9 @@ int page_write(
 
 		/* Two that are compared have no code: which of the two would it be? */
 		if (words_make(loaded, &words[i]) < 0 ||
-			(count == 1 && page_code_make(&words[i].code, loaded,
-					       recordings[i].no_source) < 0))
+			(count == 1 &&
+				page_code_make(&words[i].code, loaded, recordings[i].sysroot,
+					recordings[i].no_source) < 0))
 			return error_set(err, -ENOMEM, "writing the page: out of memory");
 		data[i] = (struct viewer_data){.profile = &loaded->profile,
 			.file = recordings[i].file,

@@ -10,8 +10,9 @@
 
 struct page_recording {
 	const struct loaded *loaded;
-	const char *file; /* its name, as it is shown */
-	bool no_source;	  /* source lines stay out of the page */
+	const char *file;    /* its name, as it is shown */
+	const char *sysroot; /* put before the paths of sources; NULL: none */
+	bool no_source;	     /* source lines stay out of the page */
 };
 
 /* One or two. 0, or a negative errno with the sentence. */

@@ -181,10 +181,13 @@ static uint32_t heats_make(const struct annotate_hits *hits, struct heat *heats)
 	return n;
 }
 
-int page_code_make(struct page_code *ret_code, const struct loaded *loaded, bool no_source)
+int page_code_make(struct page_code *ret_code, const struct loaded *loaded, const char *sysroot,
+	bool no_source)
 {
-	cleanup_with(making_done) struct making m = {
-		.code = ret_code, .loaded = loaded, .no_source = no_source};
+	cleanup_with(making_done) struct making m = {.code = ret_code,
+		.loaded = loaded,
+		.sources = {.root = sysroot},
+		.no_source = no_source};
 	int rc = annotate_hits_make(&m.hits, &loaded->profile);
 	cleanup_free struct heat *heats = calloc(m.hits.count + 1u, sizeof(*heats));
 	uint32_t count = 0;

@@ -20,5 +20,6 @@ struct page_code {
 
 void page_code_done(struct page_code *code);
 
-/* Sources are read where they are, unless `no_source`. 0 or -ENOMEM. */
-int page_code_make(struct page_code *ret_code, const struct loaded *loaded, bool no_source);
+/* Sources are read below `sysroot` (NULL: where they are), unless `no_source`. 0 or -ENOMEM. */
+int page_code_make(struct page_code *ret_code, const struct loaded *loaded, const char *sysroot,
+	bool no_source);

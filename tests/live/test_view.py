@@ -41,6 +41,49 @@ def view_writes_a_page_beside_the_recording(box):
 
 
 @test
+def sources_are_read_below_the_sysroot_or_not_at_all(box):
+    box.write("named.c", """int main(void) {
+	volatile unsigned long n = 0; /* marked */
+
+	while (n < 400000000) n++; /* marked */
+	return 0;
+}
+""")
+    box.record("--", box.build("named.c", sources=[box.path("named.c")]))
+    box.wick("export", "-o", "copy.data").ok()
+
+    def shown(*words):
+        box.wick(*words, "-i", "copy.data", "-o", "page.html").ok()
+        return data_of(read(box, "page.html"))[0].count(b"marked")
+    if not shown("view"):
+        raise Skip("this build of wick reads no debug information")
+    for command in ("view", "export"):
+        check(shown(command) and not shown(command, "--no-source"), command)
+    below = box.path("root") + box.folder
+    os.makedirs(below)
+    os.rename(box.path("named.c"), os.path.join(below, "named.c"))
+    for command in ("view", "export"):
+        check(not shown(command), command, "the source is elsewhere")
+        check(shown(command, "--sysroot", box.path("root")), command, "sources below --sysroot")
+        check(not shown(command, "--sysroot", box.path("root"), "--no-source"), command)
+
+
+@test
+def a_recording_does_not_choose_what_is_read(box):
+    box.write("named.c", "int main(void) { volatile unsigned long n = 0;\n"
+              "#line 1 \"%s\"\nwhile (n < 400000000) n++; }\n" % box.path("secret"))
+    box.write("secret", "the key\n" * 9)
+    box.record("--", box.build("named.c", sources=[box.path("named.c")]))
+    box.wick("view", "-o", "page.html").ok()
+    check(b"the key" not in data_of(read(box, "page.html"))[0], "a secret is in the page")
+    done = box.wick("annotate", "main").ok()
+    check("the key" not in done.out, done.out)
+    if box.path("secret") not in done.out:
+        raise Skip("this build of wick reads no debug information")
+    check("not shown: not a source's name" in done.out, done.out)
+
+
+@test
 def two_recordings_are_one_page(box):
     recording(box, "a.data")
     recording(box, "b.data")
