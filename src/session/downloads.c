@@ -4,32 +4,59 @@
 
 #include "symbolize/debuginfod.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-const char *downloads_dir(char ret_dir[DOWNLOADS_DIR_ROOM])
+/* *ret_base: the folder of the user in which it lies; NULL: it was named itself. */
+static void find(char ret_dir[DOWNLOADS_DIR_ROOM], const char **ret_base)
 {
 	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
 	const char *cache = getenv("XDG_CACHE_HOME");
 	struct stat st;
 	int len;
 
-	if (own && own[0]) {
+	home = home ? home : "";
+	*ret_base = own && own[0] ? NULL : home;
+	if (!*ret_base) {
 		len = snprintf(ret_dir, DOWNLOADS_DIR_ROOM, "%s", own);
 	} else {
-		len = snprintf(ret_dir, DOWNLOADS_DIR_ROOM, "%s/.debuginfod_client_cache",
-			home ? home : "");
-		if (stat(ret_dir, &st) < 0)
-			len = cache && cache[0] ? snprintf(ret_dir, DOWNLOADS_DIR_ROOM,
-							  "%s/debuginfod_client", cache)
-						: snprintf(ret_dir, DOWNLOADS_DIR_ROOM,
-							  "%s/.cache/debuginfod_client",
-							  home ? home : "");
+		len = snprintf(
+			ret_dir, DOWNLOADS_DIR_ROOM, "%s/.debuginfod_client_cache", home);
+		if (stat(ret_dir, &st) < 0) {
+			*ret_base = cache && cache[0] ? cache : home;
+			len = snprintf(ret_dir, DOWNLOADS_DIR_ROOM, "%s%s/debuginfod_client",
+				*ret_base, *ret_base == home ? "/.cache" : "");
+		}
 	}
-	if (len >= DOWNLOADS_DIR_ROOM || ret_dir[0] != '/')
+	if (len >= DOWNLOADS_DIR_ROOM || ret_dir[0] != '/' || (*ret_base && !**ret_base))
 		ret_dir[0] = '\0';
+}
+
+const char *downloads_dir(char ret_dir[DOWNLOADS_DIR_ROOM])
+{
+	const char *base;
+
+	find(ret_dir, &base);
 	return ret_dir;
+}
+
+/* Under sudo the home may be another's: nothing of root's is left there. */
+static int may_keep(struct error *err)
+{
+	char dir[DOWNLOADS_DIR_ROOM];
+	const char *base;
+	struct stat st;
+
+	find(dir, &base);
+	if (!dir[0] || !base || (!stat(base, &st) && st.st_uid == geteuid()))
+		return 0;
+	return error_set(err, -EACCES,
+		"nothing was fetched: %s is not there, or another user's, so no files are kept "
+		"in it; set $DEBUGINFOD_CACHE_PATH",
+		base);
 }
 
 static void part(struct strbuf *text, uint32_t count, const char *what)
@@ -80,8 +107,8 @@ void downloads_run(const struct downloads_options *options, struct symbolizer *s
 
 	if (!options->limit_s)
 		return;
-	if (debuginfod_fetch(symbolizer_options(symbolizer), profile, &fetch, &result, &err) <
-		0)
+	if (may_keep(&err) < 0 || debuginfod_fetch(symbolizer_options(symbolizer), profile,
+					  &fetch, &result, &err) < 0)
 		say(options, err.text, &profile->quality);
 	else if (result.wanted)
 		say_result(options, &result, &profile->quality);

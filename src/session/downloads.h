@@ -8,7 +8,7 @@
 /*
  * $DEBUGINFOD_CACHE_PATH; else ~/.debuginfod_client_cache if it is there; else
  * $XDG_CACHE_HOME/debuginfod_client or ~/.cache/debuginfod_client: as elfutils does it. ""
- * where there is none.
+ * where there is none. It is read whoever's it is.
  */
 enum { DOWNLOADS_DIR_ROOM = 1024, DOWNLOADS_DEFAULT_S = 30 };
 const char *downloads_dir(char ret_dir[DOWNLOADS_DIR_ROOM]);
@@ -24,7 +24,8 @@ struct downloads_options {
 
 /*
  * Fetches what the symbolizer lacks for the modules of the profile, and notes in its quality
- * what came of it: what cannot be fetched is no error.
+ * what came of it: what cannot be fetched is no error. Nothing is fetched into a home that is
+ * another user's, as under sudo.
  */
 void downloads_run(const struct downloads_options *options, struct symbolizer *symbolizer,
 	struct profile *profile);
