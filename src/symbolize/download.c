@@ -98,6 +98,23 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *ctx)
 	return fd_write_all(slot->fd, bytes, len) < 0 ? 0 : len;
 }
 
+/*
+ * libcurl's default lets a redirection lead to ftp as well. Versions before 7.85 know only the
+ * option that newer headers warn of: it is tried where the other is not known.
+ */
+static CURLcode redirections_set(__typeof__(curl_easy_setopt) *set, CURL *easy)
+{
+	const CURLoption old = (CURLoption)(CURLOPTTYPE_LONG + 182); /* REDIR_PROTOCOLS */
+	CURLcode rc = CURLE_UNKNOWN_OPTION;
+
+#if LIBCURL_VERSION_NUM >= 0x075500
+	rc = set(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#endif
+	return rc == CURLE_UNKNOWN_OPTION
+		       ? set(easy, old, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+		       : rc;
+}
+
 static CURLcode transfer_set(struct downloads *d, struct slot *slot, const char *url)
 {
 	__typeof__(curl_easy_setopt) *set = d->curl.easy_setopt;
@@ -109,7 +126,8 @@ static CURLcode transfer_set(struct downloads *d, struct slot *slot, const char 
 	rc |= set(easy, CURLOPT_WRITEFUNCTION, on_bytes);
 	rc |= set(easy, CURLOPT_WRITEDATA, slot);
 	rc |= set(easy, CURLOPT_FAILONERROR, 1L);
-	rc |= set(easy, CURLOPT_FOLLOWLOCATION, 1L); /* to http and https, libcurl's default */
+	rc |= set(easy, CURLOPT_FOLLOWLOCATION, 1L);
+	rc |= redirections_set(set, easy);
 	rc |= set(easy, CURLOPT_MAXREDIRS, 5L);
 	rc |= set(easy, CURLOPT_NOSIGNAL, 1L);
 	rc |= set(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)DOWNLOAD_CONNECT_MS);
@@ -117,6 +135,11 @@ static CURLcode transfer_set(struct downloads *d, struct slot *slot, const char 
 	rc |= set(easy, CURLOPT_LOW_SPEED_TIME, (long)DOWNLOAD_SILENCE_S);
 	rc |= set(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)DOWNLOAD_BYTES_MAX);
 	rc |= set(easy, CURLOPT_USERAGENT, "wick/" WICK_VERSION);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Else who gives up waits for the thread that waits for a silent name server. The
+	 * library that was loaded may be too old to know it. */
+	(void)set(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
 	return rc;
 }
 

@@ -3,7 +3,9 @@ import http.server
 import json
 import os
 import re
+import select
 import shutil
+import socket
 import threading
 import time
 
@@ -281,6 +283,19 @@ def what_is_not_the_file_is_refused(box):
             # Nothing of it is left, not even that the servers do not have it.
             check(not [path for path in cached(box) if recording.ids["hot"] in path], what,
                   cached(box))
+
+
+@test
+def a_redirection_leads_to_http_only(box):
+    recording = Recording(box, "--no-embed")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        there = "ftp://127.0.0.1:%d/file" % other.getsockname()[1]
+        answer = lambda handler: (handler.send_response(302), handler.send_header(
+            "Location", there), handler.end_headers())
+        with Server({recording.url("hot"): answer}) as server:
+            text = said(box, environment(box, server.url), "--debuginfod")
+            check(recording.url("hot") in server.asked and "failed" in text, text)
+        check(not select.select([other], [], [], 0)[0], "somebody came by ftp")
 
 
 @test
