@@ -201,11 +201,13 @@ static int show(
 		.limit = options->limit,
 		.colour = term_colour(STDOUT_FILENO),
 		.utf8 = term_utf8()};
+	uint32_t left = ANNOTATION_INSTRUCTIONS_MAX;
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < choice->count; i++) {
 		rc = annotation_make(&all.at[i], &loaded->profile, &loaded->excerpts,
-			&choice->hits, choice->at[i].function, options->syntax);
+			&choice->hits, choice->at[i].function, options->syntax, left);
+		left -= all.at[i].instruction_count;
 		all.count += rc == 0;
 	}
 	view.count = all.count;

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INSTRUCTIONS_MAX = 1 << 26 };
-
 /* ---- hits */
 
 static uint32_t called_function(const struct profile *profile, uint32_t frame)
@@ -110,18 +108,21 @@ void annotation_done(struct annotation *annotation)
 	*annotation = (struct annotation){0};
 }
 
-static int add_instruction(struct annotation *a, const struct annotated_instruction *one)
+/* Past `most` it is said that there are more. */
+static int add_instruction(
+	struct annotation *a, const struct annotated_instruction *one, uint32_t most)
 {
 	int rc = array_reserve(&a->instructions, &a->instruction_cap,
-		(uint64_t)a->instruction_count + 1, sizeof(*a->instructions), INSTRUCTIONS_MAX);
+		(uint64_t)a->instruction_count + 1, sizeof(*a->instructions), most);
 
+	a->cut |= rc == -ENOSPC;
 	if (rc == 0)
 		a->instructions[a->instruction_count++] = *one;
 	return rc;
 }
 
-static int disassemble(
-	struct annotation *a, const struct excerpts *excerpts, enum disasm_syntax syntax)
+static int disassemble(struct annotation *a, const struct excerpts *excerpts,
+	enum disasm_syntax syntax, uint32_t most)
 {
 	const struct excerpt *excerpt = a->excerpt;
 	const uint8_t *code = excerpts->bytes + excerpt->first_byte;
@@ -140,12 +141,12 @@ static int disassemble(
 		one.decoded = decoded.decoded;
 		one.text = (uint32_t)a->texts.len;
 		strbuf_add(&a->texts, decoded.text, strlen(decoded.text) + 1);
-		rc = add_instruction(a, &one);
+		rc = add_instruction(a, &one, most);
 		one.offset += decoded.size;
 		one.vaddr += decoded.size;
 	}
 	disasm_close(disasm);
-	return rc;
+	return a->cut ? 0 : rc;
 }
 
 /* The instruction that holds an offset, or NULL. */
@@ -167,19 +168,21 @@ static struct annotated_instruction *instruction_at(struct annotation *a, uint64
 }
 
 /* Where there is no code, an address with samples stands for an instruction. */
-static int add_bare(
-	struct annotation *a, const struct function *function, const struct annotate_hit *hit)
+static int add_bare(struct annotation *a, const struct function *function,
+	const struct annotate_hit *hit, uint32_t most)
 {
 	struct annotated_instruction one = {.vaddr = hit->addr,
 		.offset = (uint32_t)(hit->addr - function->addr),
 		.samples = hit->samples,
 		.weight = hit->weight};
 
-	return add_instruction(a, &one);
+	int rc = add_instruction(a, &one, most);
+
+	return a->cut ? 0 : rc;
 }
 
 static int count_hits(struct annotation *a, const struct function *function,
-	const struct annotate_hit *hits, uint32_t count)
+	const struct annotate_hit *hits, uint32_t count, uint32_t most)
 {
 	int rc = 0;
 
@@ -194,7 +197,7 @@ static int count_hits(struct annotation *a, const struct function *function,
 			one->samples += hits[i].samples;
 			one->weight = add_saturating(one->weight, hits[i].weight);
 		} else if (!a->excerpt) {
-			rc = add_bare(a, function, &hits[i]);
+			rc = add_bare(a, function, &hits[i], most);
 		}
 	}
 	return rc;
@@ -295,7 +298,7 @@ static int make_lines(struct annotation *a, const struct profile *profile,
 
 int annotation_make(struct annotation *annotation, const struct profile *profile,
 	const struct excerpts *excerpts, const struct annotate_hits *hits, uint32_t function,
-	enum disasm_syntax syntax)
+	enum disasm_syntax syntax, uint32_t most)
 {
 	const struct function *of = &profile->functions[function];
 	const struct excerpt *excerpt = excerpts_find(excerpts, of->module, of->addr);
@@ -310,9 +313,9 @@ int annotation_make(struct annotation *annotation, const struct profile *profile
 	else if (excerpt)
 		annotation->why = excerpt->why;
 	if (annotation->excerpt)
-		rc = disassemble(annotation, excerpts, syntax);
+		rc = disassemble(annotation, excerpts, syntax, most);
 	if (rc == 0)
-		rc = count_hits(annotation, of, own, count);
+		rc = count_hits(annotation, of, own, count, most);
 	if (rc == 0 && annotation->excerpt)
 		drop_padding(annotation);
 	if (rc == 0)

@@ -53,6 +53,7 @@ struct annotation {
 	const struct excerpt *excerpt; /* NULL: there is no code */
 	const char *why;	       /* then: why, or NULL */
 	bool known_machine;	       /* the instructions are text, not numbers */
+	bool cut;		       /* there are more instructions than these */
 	uint64_t samples, weight;
 	struct annotated_line *lines;		    /* by file, then line */
 	struct annotated_instruction *instructions; /* by address */
@@ -60,10 +61,13 @@ struct annotation {
 	struct strbuf texts;
 };
 
-/* 0 or -ENOMEM. The excerpts must outlive it. */
+/* No function has so many; what is disassembled at once stays below it. */
+enum { ANNOTATION_INSTRUCTIONS_MAX = 1 << 20 };
+
+/* 0 or -ENOMEM. At most the first `most` instructions. The excerpts must outlive it. */
 int annotation_make(struct annotation *annotation, const struct profile *profile,
 	const struct excerpts *excerpts, const struct annotate_hits *hits, uint32_t function,
-	enum disasm_syntax syntax);
+	enum disasm_syntax syntax, uint32_t most);
 void annotation_done(struct annotation *annotation);
 
 static inline const char *annotation_text(

@@ -99,6 +99,7 @@ static void put_function(
 		json_null(json, "code");
 		json_string(json, "why", it->why ? it->why : "");
 	}
+	json_bool(json, "cut", it->cut);
 	json_u64(json, "samples", it->samples);
 	json_u64(json, "weight", it->weight);
 	json_double(json, "share_pct", 100 * figure_share(it->weight, view->hits->weight));

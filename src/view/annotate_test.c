@@ -1,6 +1,7 @@
 #include "view/annotate.h"
 
 #include "tests/unit_test.h"
+#include "view/page_code.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,7 +13,7 @@ enum { FUNCTION = 0x1000 };
 struct made {
 	struct profile profile;
 	struct excerpts excerpts;
-	uint32_t module, function, inlined, event;
+	uint32_t module, function, inlined, event, most;
 };
 
 static uint32_t function_of(struct made *m, const char *name, uint64_t addr, uint64_t size)
@@ -49,7 +50,7 @@ static void setup(struct made *m)
 {
 	struct module module = {.kind = MODULE_FILE};
 
-	*m = (struct made){.module = 0};
+	*m = (struct made){.most = ANNOTATION_INSTRUCTIONS_MAX};
 	quality_init(&m->profile.quality);
 	assert_int_equal(profile_string(&m->profile, "/bin/prog", &module.path), 0);
 	assert_int_equal(profile_module(&m->profile, &module, &m->module), 0);
@@ -89,8 +90,8 @@ static void annotate(struct made *m, struct annotation *a)
 	struct annotate_hits hits;
 
 	assert_int_equal(annotate_hits_make(&hits, &m->profile), 0);
-	assert_int_equal(
-		annotation_make(a, &m->profile, &m->excerpts, &hits, m->function, DISASM_INTEL),
+	assert_int_equal(annotation_make(a, &m->profile, &m->excerpts, &hits, m->function,
+				 DISASM_INTEL, m->most),
 		0);
 	annotate_hits_done(&hits);
 }
@@ -150,6 +151,68 @@ static void without_code_the_addresses_are_left(void **state)
 	teardown(&m);
 }
 
+static void too_many_instructions_are_cut(void **state)
+{
+	struct annotation a;
+	struct made m;
+
+	(void)state;
+	setup(&m);
+	add(&m, FUNCTION, false, 10, 1);
+	add(&m, FUNCTION + 1, false, 10, 1);
+	add(&m, FUNCTION + 7, false, 10, 1);
+	m.most = 2;
+	annotate(&m, &a); /* only samples */
+	assert_true(a.cut);
+	assert_int_equal(a.instruction_count, 2);
+	assert_int_equal(a.samples, 3);
+	annotation_done(&a);
+	give_code(&m);
+	annotate(&m, &a);
+	assert_true(a.cut);
+	assert_int_equal(a.instruction_count, 2);
+	assert_int_equal(a.samples, 3);
+	assert_int_equal(a.instructions[0].samples + a.instructions[1].samples, 2);
+	annotation_done(&a);
+	m.most = 16;
+	annotate(&m, &a);
+	assert_false(a.cut);
+	annotation_done(&a);
+	teardown(&m);
+}
+
+static void a_page_passes_over_what_is_too_large(void **state)
+{
+	uint8_t *zeros = calloc(1, 4 << 20);
+	struct excerpt large = {.machine = EM_X86_64};
+	struct page_code code;
+	struct loaded loaded = {.note_count = 0};
+	struct made m;
+
+	(void)state;
+	assert_non_null(zeros);
+	setup(&m);
+	give_code(&m);
+	add(&m, FUNCTION + 4, false, 12, 1);
+	for (uint32_t i = 0; i < 2;
+		i++) { /* one too large at first sight, one when it is read */
+		large.module = m.module;
+		large.addr = FUNCTION + 0x1000000 * (i + 1);
+		large.size = i ? 4 * PAGE_INSTRUCTIONS : 4 << 20;
+		assert_int_equal(excerpts_add(&m.excerpts, &large, zeros), 0);
+		m.function = function_of(&m, i ? "second" : "first", large.addr, large.size);
+		add(&m, large.addr, false, 12, 5);
+	}
+	loaded.profile = m.profile;
+	loaded.excerpts = m.excerpts;
+	assert_int_equal(page_code_make(&code, &loaded, NULL, true), 0);
+	assert_int_equal(code.count, 1);
+	assert_true(code.at[0].address == 0x401000);
+	page_code_done(&code);
+	free(zeros);
+	teardown(&m);
+}
+
 static void functions_are_found_by_words(void **state)
 {
 	struct error err = {.text = ""};
@@ -178,6 +241,8 @@ static void functions_are_found_by_words(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(samples_go_to_instructions_and_lines),
 	cmocka_unit_test(without_code_the_addresses_are_left),
+	cmocka_unit_test(too_many_instructions_are_cut),
+	cmocka_unit_test(a_page_passes_over_what_is_too_large),
 	cmocka_unit_test(functions_are_found_by_words),
 };
 UNIT_TESTS("annotate", tests)

@@ -128,6 +128,9 @@ static void put_head(struct shown *s)
 			s->it->why ? s->it->why : "it was not looked for");
 	else if (!s->it->known_machine)
 		fputs("no disassembler for this code here: it is shown as numbers\n", s->out);
+	if (s->it->cut)
+		fprintf(s->out, "it is too large: only its first %s instructions are shown\n",
+			figure_thousands(s->it->instruction_count, count));
 }
 
 /* One line of a file; those between two with code, too, when they are few. */

@@ -28,10 +28,11 @@ int annotate_view_text(const struct annotate_view *view, FILE *out);
 /*
  * {"schema": "wick-annotate/1", "event", "unit": "ns" or "events", "samples", "weight" (of
  * all), "functions": [{"function", "linkage_name", "module", "path", "address", "size", "code":
- * "recording", "file" or null, "why" (there is none), "samples", "weight", "share_pct",
- * "lines": [{"file", "line", "samples", "weight", "self_pct", "source" or null}],
- * "instructions": [{"address", "bytes", "text", "file", "line", "samples", "weight",
- * "self_pct"}]}]}; addresses are hexadecimal strings, as the file's symbols count.
+ * "recording", "file" or null, "why" (there is none), "cut": whether it has more instructions
+ * than are here, "samples", "weight", "share_pct", "lines": [{"file", "line", "samples",
+ * "weight", "self_pct", "source" or null}], "instructions": [{"address", "bytes", "text",
+ * "file", "line", "samples", "weight", "self_pct"}]}]}; addresses are hexadecimal strings, as
+ * the file's symbols count.
  */
 int annotate_view_json(const struct annotate_view *view, FILE *out);
 

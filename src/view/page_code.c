@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP_MOST = 6 }; /* source lines without code that are shown between two with code */
+enum {
+	GAP_MOST = 6, /* source lines without code that are shown between two with code */
+	INSTRUCTION_MOST = 16,			    /* bytes */
+	DISASSEMBLED_MOST = 16 * PAGE_INSTRUCTIONS, /* also of functions that are passed over */
+};
 
 void page_code_done(struct page_code *code)
 {
@@ -27,6 +31,7 @@ struct making {
 	struct source_files sources;
 	bool no_source;
 	uint32_t instructions; /* so far */
+	uint32_t disassembled;
 };
 
 static void making_done(struct making *m)
@@ -181,6 +186,28 @@ static uint32_t heats_make(const struct annotate_hits *hits, struct heat *heats)
 	return n;
 }
 
+static bool is_too_large(const struct making *m, uint32_t function)
+{
+	const struct function *of = &m->loaded->profile.functions[function];
+	const struct excerpt *excerpt =
+		excerpts_find(&m->loaded->excerpts, of->module, of->addr);
+
+	return excerpt && excerpt->size > INSTRUCTION_MOST * PAGE_INSTRUCTIONS;
+}
+
+/* Where the page has no room for it, it is passed over: the next one may be small. */
+static int add_function(struct making *m, uint32_t function)
+{
+	cleanup_with(annotation_done) struct annotation one;
+	int rc = annotation_make(&one, &m->loaded->profile, &m->loaded->excerpts, &m->hits,
+		function, DISASM_INTEL, PAGE_INSTRUCTIONS - m->instructions);
+
+	if (rc < 0)
+		return rc;
+	m->disassembled += one.instruction_count;
+	return one.cut ? 0 : put_function(m, &one);
+}
+
 int page_code_make(struct page_code *ret_code, const struct loaded *loaded, const char *sysroot,
 	bool no_source)
 {
@@ -196,16 +223,10 @@ int page_code_make(struct page_code *ret_code, const struct loaded *loaded, cons
 	if (rc < 0 || !heats || !ret_code->at)
 		return -ENOMEM;
 	count = heats_make(&m.hits, heats);
-	for (uint32_t i = 0; rc == 0 && i < count && ret_code->count < PAGE_FUNCTIONS; i++) {
-		struct annotation one;
-
-		rc = annotation_make(&one, &loaded->profile, &loaded->excerpts, &m.hits,
-			heats[i].function, DISASM_INTEL);
-		if (rc < 0)
-			break;
-		if (m.instructions + one.instruction_count <= PAGE_INSTRUCTIONS)
-			rc = put_function(&m, &one);
-		annotation_done(&one);
-	}
+	for (uint32_t i = 0; rc == 0 && i < count && ret_code->count < PAGE_FUNCTIONS &&
+			     m.disassembled < DISASSEMBLED_MOST;
+		i++)
+		if (!is_too_large(&m, heats[i].function))
+			rc = add_function(&m, heats[i].function);
 	return rc;
 }
