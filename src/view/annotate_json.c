@@ -79,13 +79,12 @@ static void put_instruction(struct json_out *json, const struct annotate_view *v
 	json_close(json, '}');
 }
 
-static void put_function(
+static void put_head(
 	struct json_out *json, const struct annotate_view *view, const struct annotation *it)
 {
 	const struct profile *profile = view->profile;
 	const struct function *function = &profile->functions[it->function];
 
-	json_open(json, NULL, '{');
 	json_string(json, "function", profile_text(profile, function->name));
 	json_string(json, "linkage_name", profile_text(profile, function->linkage_name));
 	json_string(json, "module", module_shown(profile, function->module));
@@ -103,21 +102,37 @@ static void put_function(
 	json_u64(json, "samples", it->samples);
 	json_u64(json, "weight", it->weight);
 	json_double(json, "share_pct", 100 * figure_share(it->weight, view->hits->weight));
+}
+
+static int put_function(
+	struct json_out *json, const struct annotate_view *view, const struct annotation *it)
+{
+	struct annotate_least least;
+	int rc = annotate_least(&least, view, it);
+
+	if (rc < 0)
+		return rc;
+	json_open(json, NULL, '{');
+	put_head(json, view, it);
 	json_open(json, "lines", '[');
 	for (uint32_t i = 0; i < it->line_count; i++)
-		put_line(json, view, it, i);
+		if (it->lines[i].weight >= least.line)
+			put_line(json, view, it, i);
 	json_close(json, ']');
 	json_open(json, "instructions", '[');
 	for (uint32_t i = 0; i < it->instruction_count; i++)
-		put_instruction(json, view, it, &it->instructions[i]);
+		if (it->instructions[i].weight >= least.instruction)
+			put_instruction(json, view, it, &it->instructions[i]);
 	json_close(json, ']');
 	json_close(json, '}');
+	return 0;
 }
 
 int annotate_view_json(const struct annotate_view *view, FILE *out)
 {
 	struct json_out json = {.out = out};
 	const struct profile *profile = view->profile;
+	int rc = 0;
 
 	json_open(&json, NULL, '{');
 	json_string(&json, "schema", "wick-annotate/1");
@@ -128,10 +143,10 @@ int annotate_view_json(const struct annotate_view *view, FILE *out)
 	json_u64(&json, "samples", view->hits->samples);
 	json_u64(&json, "weight", view->hits->weight);
 	json_open(&json, "functions", '[');
-	for (uint32_t i = 0; i < view->count; i++)
-		put_function(&json, view, &view->at[i]);
+	for (uint32_t i = 0; rc == 0 && i < view->count; i++)
+		rc = put_function(&json, view, &view->at[i]);
 	json_close(&json, ']');
 	json_close(&json, '}');
 	fputc('\n', out);
-	return 0;
+	return rc;
 }

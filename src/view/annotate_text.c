@@ -19,53 +19,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { GAP_MOST = 6 }; /* source lines without code that are shown between two with code */
-
-static int falling(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? 1 : *x > *y ? -1 : 0;
-}
-
-uint64_t annotate_least(uint64_t *weights, uint32_t count, uint32_t limit)
-{
-	uint64_t least = 0;
-
-	if (!limit || count <= limit)
-		return 0;
-	qsort(weights, count, sizeof(*weights), falling);
-	least = weights[limit - 1];
-	return least ? least : 1;
-}
 
 struct shown {
 	const struct annotate_view *view;
 	const struct annotation *it;
 	struct strbuf text;
 	FILE *out;
-	uint64_t least_line, least_instruction;
+	struct annotate_least least;
 };
-
-static int shown_limits(struct shown *s)
-{
-	const struct annotation *it = s->it;
-	cleanup_free uint64_t *weights =
-		calloc((size_t)it->instruction_count + it->line_count + 1, sizeof(*weights));
-
-	if (!weights)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < it->line_count; i++)
-		weights[i] = it->lines[i].weight;
-	s->least_line = annotate_least(weights, it->line_count, s->view->limit);
-	for (uint32_t i = 0; i < it->instruction_count; i++)
-		weights[i] = it->instructions[i].weight;
-	s->least_instruction = annotate_least(weights, it->instruction_count, s->view->limit);
-	return 0;
-}
 
 /* Text from outside, made safe. */
 static const char *safe(struct shown *s, const char *text)
@@ -170,7 +134,7 @@ static void put_lines(struct shown *s)
 		const struct annotated_line *line = &s->it->lines[i];
 		const char *text;
 
-		if (line->weight < s->least_line)
+		if (line->weight < s->least.line)
 			continue;
 		if (line->file != file) {
 			put_file_head(s, line->file);
@@ -209,7 +173,7 @@ static void put_instructions(struct shown *s)
 	for (uint32_t i = 0; i < s->it->instruction_count; i++) {
 		const struct annotated_instruction *one = &s->it->instructions[i];
 
-		if (one->weight < s->least_instruction) {
+		if (one->weight < s->least.instruction) {
 			skipped = true;
 			continue;
 		}
@@ -234,7 +198,7 @@ int annotate_view_text(const struct annotate_view *view, FILE *out)
 
 	for (uint32_t i = 0; rc == 0 && i < view->count; i++) {
 		s.it = &view->at[i];
-		rc = shown_limits(&s);
+		rc = annotate_least(&s.least, view, s.it);
 		if (rc < 0)
 			break;
 		if (i)

@@ -36,5 +36,11 @@ int annotate_view_text(const struct annotate_view *view, FILE *out);
  */
 int annotate_view_json(const struct annotate_view *view, FILE *out);
 
-/* The weight that a line or instruction must have to be shown under a limit. */
-uint64_t annotate_least(uint64_t *weights, uint32_t count, uint32_t limit);
+/* The weights that lines and instructions of a function must have to be shown under the limit.
+ */
+struct annotate_least {
+	uint64_t line, instruction;
+};
+
+int annotate_least(struct annotate_least *ret_least, const struct annotate_view *view,
+	const struct annotation *it);

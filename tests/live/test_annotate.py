@@ -118,6 +118,14 @@ def words_and_the_wrong_ones(box):
     few = box.wick("annotate", "inner_work", "--limit", "2", "--no-source").ok().out
     check(len(few.split("\n")) < 15 < len(intel.split("\n")), few)
     check("..." in few, few)
+    every = only(annotate(box, "inner_work"))
+    hottest = only(annotate(box, "inner_work", "--limit", "2"))
+    for what in ("instructions", "lines"):
+        weights = sorted((one["weight"] for one in every[what]), reverse=True)
+        least = max(weights[1], 1) if len(weights) > 2 else 0
+        check(hottest[what] == [one for one in every[what] if one["weight"] >= least],
+              what, hottest[what])
+    check(len(hottest["instructions"]) < len(every["instructions"]), len(every["instructions"]))
     check(att != intel or ".byte" in intel, "both styles are the same")
     inlined = box.wick("annotate", "inlined_work")
     check(inlined.status == 0 or "inlined" in inlined.err, inlined.err)
