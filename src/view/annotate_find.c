@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "view/label.h"
+#include "view/printable.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,6 +56,17 @@ static uint32_t mark(const struct found *found, bool inlined_too, bool *wanted)
 	return n;
 }
 
+static int say_where(
+	const struct profile *profile, uint32_t function, const char *word, struct error *err)
+{
+	cleanup_with(strbuf_done) struct strbuf name = {0};
+
+	printable_add(&name, profile_text(profile, profile->functions[function].name), true);
+	return error_set(err, -ENOENT,
+		"%.100s is inlined everywhere: its instructions are in %.200s; annotate that",
+		word, strbuf_text(&name));
+}
+
 /* Has no code of its own: the sentence says where it is. */
 static int only_inlined(
 	const struct found *found, const char *word, bool *wanted, struct error *err)
@@ -64,11 +76,7 @@ static int only_inlined(
 	if (mark(found, true, wanted))
 		for (uint32_t i = 0; i < profile->function_count; i++)
 			if (wanted[i])
-				return error_set(err, -ENOENT,
-					"%.100s is inlined everywhere: its instructions are in "
-					"%.200s; annotate that",
-					word,
-					profile_text(profile, profile->functions[i].name));
+				return say_where(profile, i, word, err);
 	return error_set(err, -ENOENT, "no function of the recording is called %.200s", word);
 }
 

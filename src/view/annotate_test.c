@@ -234,6 +234,11 @@ static void functions_are_found_by_words(void **state)
 	assert_int_equal(annotate_find(&m.profile, "nobody", &wanted, &err), -ENOENT);
 	assert_int_equal(annotate_find(&m.profile, "small", &wanted, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "instructions are in work(int)"));
+	assert_int_equal(profile_string(&m.profile, "\x1b[2Jwork",
+				 &m.profile.functions[m.function].name),
+		0);
+	assert_int_equal(annotate_find(&m.profile, "small", &wanted, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "instructions are in \\x1b[2Jwork"));
 	assert_int_equal(annotate_find(&m.profile, "/(/", &wanted, &err), -EINVAL);
 	teardown(&m);
 }
