@@ -2,19 +2,35 @@
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
+#include "view/printable.h"
+#include "view/term.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+/*
+ * Sentences hold names out of recordings and files: nothing in them may reach the terminal as
+ * more than text. They are one line each.
+ */
+__attribute__((format(printf, 1, 0))) static void say(const char *fmt, va_list ap)
+{
+	cleanup_with(strbuf_done) struct strbuf safe = {0};
+	cleanup_free char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	else
+		printable_add(&safe, text, term_utf8());
+	fprintf(stderr, "wick: %s\n", text && !safe.failed ? strbuf_text(&safe) : fmt);
+}
 
 void cli_say(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("wick: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	say(fmt, ap);
 	va_end(ap);
 }
 
@@ -23,9 +39,7 @@ int cli_fail(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("wick: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	say(fmt, ap);
 	va_end(ap);
 	return EXIT_FAILED;
 }

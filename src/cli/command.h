@@ -64,7 +64,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *op
 
 void cli_help(const struct cli_command *command, FILE *out);
 
-/* "wick: sentence" on stderr; returns EXIT_FAILED. */
+/* "wick: sentence" on stderr, made safe for a terminal; returns EXIT_FAILED. */
 __attribute__((format(printf, 1, 2))) int cli_fail(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void cli_say(const char *fmt, ...);
 

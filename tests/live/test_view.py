@@ -107,6 +107,8 @@ def what_cannot_be_written_is_said(box):
     recording(box, "a.data")
     done = box.wick("view", "-o", "no/such/folder.html", "a.data")
     check(done.status == 1 and "cannot be written" in done.err, done.err)
+    done = box.wick("view", "-o", "no/\x1b[2J\n\u202e.html", "a.data")
+    check(done.status == 1 and done.err.startswith("wick: no/\\x1b[2J\\x0a\\u202e.html:"), done.err)
     done = box.wick("view", "none.data")
     check(done.status == 1 and "none.data" in done.err, done.err)
 
