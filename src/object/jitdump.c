@@ -99,7 +99,7 @@ static struct jit_code *find_code(
 {
 	struct hash_probe probe = hash_probe(&dump->by_index, hash_pair(index, addr));
 
-	while (hash_next(&dump->by_index, &probe, ret_id))
+	while (dump->code_count && hash_next(&dump->by_index, &probe, ret_id))
 		if (dump->codes[*ret_id].index == index && dump->codes[*ret_id].addr == addr)
 			return &dump->codes[*ret_id];
 	return NULL;

@@ -29,18 +29,17 @@ static void decode_pair(struct bytes *b, uint32_t *first, uint32_t *second)
 	*second = bytes_u32(b);
 }
 
-/* The 24 bytes of an MMAP2 that are a build id or a device and an inode. */
 /*
- * A build id, or device and inode? The kernel (6.18 at least) writes the bit of one recorder's
- * event into the records of the next one's, which may not have asked for build ids: the first
- * byte is that of a device number then. Recordings that got their build ids later ("perf
- * inject") have whole ones.
+ * The 24 bytes of an MMAP2: a build id, or device and inode? The kernel (6.18 at least) writes
+ * the bit of one recorder's event into the records of the next one's, which may not have asked
+ * for build ids: the first byte is that of a device number then. Recordings that got their
+ * build ids later ("perf inject") have whole ones.
  */
 static bool has_build_id(
 	const struct wick_layout *layout, const struct wick_record *record, struct bytes b)
 {
 	uint8_t len = bytes_u8(&b);
-	bool padded = !bytes_u8(&b) && !bytes_u8(&b) && !bytes_u8(&b);
+	bool padded = !(bytes_u8(&b) | bytes_u16(&b));
 
 	if (!(record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
 		return false;

@@ -40,7 +40,8 @@ static const char *others_folder(const char *own)
 static void nothing_is_left_in_the_home_of_another(void **state)
 {
 	static const char *const variables[] = {"HOME", "XDG_CACHE_HOME"};
-	char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+	const char *was = getenv("HOME");
+	char *home = was ? strdup(was) : NULL;
 	char scratch[256], gone[300], said[512], dir[DOWNLOADS_DIR_ROOM];
 
 	(void)state;
