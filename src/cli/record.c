@@ -451,9 +451,9 @@ static void show_quality(const struct options *options, const struct recorded *r
 	if (options->quiet)
 		return;
 	quality_view_text(&view, stderr);
-	cli_say("wrote %s (%.1f %s); see it with: wick report%s%s",
-		recorded->path, (double)recorded->file_bytes / (large ? 1e6 : 1e3),
-		large ? "MB" : "kB", options->record.output ? " " : "",
+	cli_say("wrote %s (%.1f %s); see it with: wick report%s%s", recorded->path,
+		(double)recorded->file_bytes / (large ? 1e6 : 1e3), large ? "MB" : "kB",
+		options->record.output ? " " : "",
 		options->record.output ? options->record.output : "");
 }
 
