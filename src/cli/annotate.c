@@ -77,7 +77,8 @@ const struct cli_command cli_annotate = {
 		"Percent are shares of the function's own samples; an instruction that waits "
 		"for the one before it is often the one that is charged. The code comes out of "
 		"the recording, else out of the program's file; sources are read where they "
-		"still are.",
+		"still are, and only from files that are called as sources are (main.c, "
+		"lib.rs).",
 	.options = annotate_table,
 	.run = annotate_main,
 };
