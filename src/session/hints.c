@@ -115,7 +115,7 @@ static struct process *process_of(struct processes *processes, int32_t pid)
 	uint32_t hash = hash_u64((uint32_t)pid), id;
 	struct hash_probe probe = hash_probe(&processes->by_pid, hash);
 
-	while (hash_next(&processes->by_pid, &probe, &id))
+	while (processes->count && hash_next(&processes->by_pid, &probe, &id))
 		if (processes->at[id].pid == pid)
 			return &processes->at[id];
 	if (array_reserve(&processes->at, &processes->cap, processes->count + 1ull,

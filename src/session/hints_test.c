@@ -42,8 +42,10 @@ static void notes_are(struct profile *p, const char *const *words)
 	at = p->quality.notes;
 	for (; *words; words++) {
 		at = strstr(at, *words);
-		if (!at)
+		if (!at) {
 			fail_msg("no '%s' (there) in %s", *words, p->quality.notes);
+			return;
+		}
 	}
 	if (at == p->quality.notes)
 		assert_string_equal(at, "");

@@ -35,7 +35,7 @@ void keep_init(struct keep *keep, const struct proc *proc, const struct target *
 void keep_done(struct keep *keep); /* takes a zeroed struct, too */
 
 /* For apply_options.module_seen: called when a module gets its first frame. */
-void keep_module(void *keep, const struct dso *dso, uint32_t module);
+void keep_module(void *ctx, const struct dso *dso, uint32_t module);
 
 /* To be called now and then: opens the maps that have appeared, before their writers remove
  * them. */

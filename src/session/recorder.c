@@ -169,10 +169,14 @@ static void embed(struct recorder *r)
 	if (rc == 0)
 		rc = embed_names(r->symbolizer, profile, r->jit.codes, &budget, &r->frames_left,
 			&r->features);
-	if (rc < 0)
+	if (rc < 0) {
 		recorder_note(r, "the names are not in the file: %s", strerror(-rc));
-	else
-		rc = embed_hot_code(r);
+		return;
+	}
+	rc = embed_hot_code(r);
+	if (rc < 0)
+		recorder_note(
+			r, "the code of hot functions is not in the file: %s", strerror(-rc));
 }
 
 static int write_file_end(struct recorder *r)

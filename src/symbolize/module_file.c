@@ -299,7 +299,7 @@ static bool debug_by_link(const struct symbolizer_options *options, struct wante
 	const char *root, const char *path, struct module_file *ret_file)
 {
 	char plain[PATH_MAX], name[NAME_MAX + 1], full[PATH_MAX + NAME_MAX + 32];
-	bool was_deleted;
+	bool was_deleted, found = false;
 	char *slash;
 	uint32_t crc;
 
@@ -308,13 +308,14 @@ static bool debug_by_link(const struct symbolizer_options *options, struct wante
 	wanted->crc = &crc;
 	slash = strrchr(plain, '/');
 	slash[1] = '\0';
-	for (int hidden = 0; hidden < 2; hidden++) {
+	for (int hidden = 0; hidden < 2 && !found; hidden++) {
 		snprintf(full, sizeof(full), "%s%s%s", plain, hidden ? ".debug/" : "", name);
-		if (debug_try(wanted, root, full, ret_file))
-			return true;
+		found = debug_try(wanted, root, full, ret_file);
 	}
 	snprintf(full, sizeof(full), "%s%s", plain, name);
-	return debug_try_dirs(options, wanted, root, full, ret_file);
+	found = found || debug_try_dirs(options, wanted, root, full, ret_file);
+	wanted->crc = NULL;
+	return found;
 }
 
 bool module_debug_file_open(const struct symbolizer_options *options,

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
-#include "base/fileio.h"
 
 #include <fcntl.h>
 #include <stdio.h>

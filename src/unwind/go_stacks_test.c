@@ -160,8 +160,9 @@ static void text_make(uint8_t *text)
 	call(text, CALLER, 48, GROWN);
 	call(text, GROWN, 20, MORESTACK);
 	call(text, MORESTACK, 30, WORK);
-	memcpy(text + SYSTEMSTACK * FN_BYTES + 30, "\xff\xd7", 2); /* call *%rdi */
-	memcpy(text + MCALL * FN_BYTES + 30, "\xff\xd0", 2);
+	text[SYSTEMSTACK * FN_BYTES + 30] = text[MCALL * FN_BYTES + 30] = 0xff; /* call *%rdi */
+	text[SYSTEMSTACK * FN_BYTES + 31] = 0xd7;
+	text[MCALL * FN_BYTES + 31] = 0xd0;
 }
 
 struct world {

@@ -152,10 +152,10 @@ void rule_of_code(
 	if (code->ra_in_reg)
 		ret_rule->flags |= RULE_RA_IN_REG;
 	else
-		ret_rule->ra_slot = slot_of(&m, 8ll * code->ra);
+		ret_rule->ra_slot = slot_of(&m, 8LL * code->ra);
 	for (unsigned i = 0; i < arch->tracked_count; i++)
 		if (code->saved[i] != CODE_NOT_SAVED)
-			ret_rule->slots[i] = slot_of(&m, 8ll * code->saved[i]);
+			ret_rule->slots[i] = slot_of(&m, 8LL * code->saved[i]);
 	if (m.odd)
 		ret_rule->kind = RULE_NONE;
 }

@@ -38,7 +38,7 @@ struct program {
 	}
 
 #define CFA_SP(n)	  0x0c, SP, n
-#define SAVED(reg, words) 0x80 | reg, words /* at CFA - 8 * words */
+#define SAVED(reg, words) 0x80 | (reg), (words) /* at CFA - 8 * words */
 #define RA_UNDEFINED	  0x07, RA
 
 struct world {

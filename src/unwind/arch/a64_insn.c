@@ -9,7 +9,7 @@ static int64_t signed_bits(uint32_t insn, unsigned low, unsigned count)
 {
 	int64_t value = bits(insn, low, count);
 
-	return value & 1ll << (count - 1) ? value - (1ll << count) : value;
+	return value & 1LL << (count - 1) ? value - (1LL << count) : value;
 }
 
 static uint32_t bit_of(uint32_t reg)
@@ -95,7 +95,7 @@ static void pair(uint32_t insn, struct a64_insn *ret)
 	ret->base = (uint8_t)bits(insn, 5, 5);
 	if (!vector && opc == 1 && !load) /* stgp */
 		shift = 4;
-	index_mode(bits(insn, 23, 2), signed_bits(insn, 15, 7) * (1ll << shift), ret);
+	index_mode(bits(insn, 23, 2), signed_bits(insn, 15, 7) * (1LL << shift), ret);
 	if (vector)
 		return;
 	ret->reg = (uint8_t)bits(insn, 0, 5);
