@@ -313,7 +313,8 @@ static void say_stopped(struct quality_lines *lines, const struct quality_view *
 				(!most || view->notes[i].stopped > most->stopped))
 				most = &view->notes[i];
 		share = most ? figure_share(most->stopped, view->quality->samples) : 0;
-		text = share < STOPPED_LEAST ? NULL : add_line(lines, LEVEL_WARN, "stacks");
+		text = !most || share < STOPPED_LEAST ? NULL
+						      : add_line(lines, LEVEL_WARN, "stacks");
 		if (!text)
 			return;
 		strbuf_printf(text, "%s end in ", figure_percent(share, p));
