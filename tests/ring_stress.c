@@ -120,7 +120,7 @@ static void on_signal(int number)
 
 static void beat(struct stress *stress)
 {
-	__atomic_fetch_add(&stress->beats, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&stress->beats, 1, __ATOMIC_SEQ_CST);
 }
 
 static void *produce(void *arg)
@@ -281,7 +281,8 @@ static void pause_output(struct stress *stress)
 
 	__atomic_store_n(&stress->paused, 1, __ATOMIC_RELAXED);
 	ringwriter_pause(stress->writer, true);
-	from = __atomic_load_n(&stress->beats, __ATOMIC_ACQUIRE);
+	/* Not a load, which a CPU may do before others see that it has paused the ring. */
+	from = __atomic_fetch_add(&stress->beats, 0, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&stress->beats, __ATOMIC_ACQUIRE) < from + 2 &&
 		!__atomic_load_n(&stress->done, __ATOMIC_ACQUIRE))
 		sched_yield();
